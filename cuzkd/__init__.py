@@ -1,0 +1,1 @@
+"""cuzkd: a Groth16 proving daemon."""

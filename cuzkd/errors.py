@@ -1,0 +1,196 @@
+"""The one tree of errors: each has a stable wire code, says whether a retry can help, and gives advice.
+
+Classes are named for what the caller can do about them. An error crosses a socket as
+(code, message, advice, retryable) and is raised again on the other side as the same class.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CuzkdError(Exception):
+    """Base of every error that cuzkd raises on purpose."""
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+    default_advice: ClassVar[str] = "this is a bug in cuzkd: please report it with the daemon's log"
+
+    def __init__(self, message: str, *, advice: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = self.default_advice if advice is None else advice
+
+
+class InternalError(CuzkdError):
+    """Something that cannot happen did."""
+
+
+class BadRequest(CuzkdError):
+    """A message that breaks the protocol; the connection is closed after it."""
+
+    code = "bad_request"
+    default_advice = "use a client of the daemon's version"
+
+
+class VersionMismatch(CuzkdError):
+    """The two sides share no protocol version."""
+
+    code = "version_mismatch"
+    default_advice = "upgrade the older side"
+
+
+class Refused(CuzkdError):
+    """Input that can never be proved; nothing was started."""
+
+    code = "refused"
+    default_advice = "correct the input and submit it again"
+
+
+class BadFile(Refused):
+    """A file that is damaged, of another kind, or not what its header says."""
+
+    code = "bad_file"
+    default_advice = "make the file again with the tool that wrote it, and check that it arrived whole"
+
+
+class Unsupported(Refused):
+    """A well-formed file of a kind that cuzkd does not prove."""
+
+    code = "unsupported"
+    default_advice = "cuzkd proves Groth16 over bn128 (BN254) and bls12381 (BLS12-381)"
+
+
+class BadWitness(Refused):
+    """A witness that does not belong to the circuit or does not satisfy it."""
+
+    code = "bad_witness"
+    default_advice = "compute the witness again, with the circuit that the key was made for"
+
+
+class TooLarge(Refused):
+    """A request that can never fit the configured limits."""
+
+    code = "too_large"
+    default_advice = "raise the limit named in the message, or use a smaller circuit"
+
+
+class Forbidden(Refused):
+    """The peer may not do this."""
+
+    code = "forbidden"
+    default_advice = "use the account that owns the job, or ask an operator of the daemon"
+
+
+class NotFound(Refused):
+    """No such job or circuit."""
+
+    code = "not_found"
+    default_advice = "list what exists with cuzkctl; finished jobs are kept for a limited time only"
+
+
+class Busy(CuzkdError):
+    """A queue or quota is full."""
+
+    code = "busy"
+    retryable = True
+    default_advice = "try again when a job has finished"
+
+
+class Draining(CuzkdError):
+    """The daemon is stopping and takes no new work."""
+
+    code = "draining"
+    retryable = True
+    default_advice = "submit again when the daemon is back"
+
+
+class Unavailable(CuzkdError):
+    """The daemon cannot take work now."""
+
+    code = "unavailable"
+    retryable = True
+    default_advice = "see `cuzkctl status` for the reason, then try again"
+
+
+class ResourceExhausted(CuzkdError):
+    """Memory, shared memory, disk or descriptors ran out."""
+
+    code = "resource_exhausted"
+    retryable = True
+    default_advice = "free the resource named in the message, or lower the pool's size in the configuration"
+
+
+class WaitTimeout(CuzkdError):
+    """The wait ended before the job did; the job goes on."""
+
+    code = "timeout"
+    retryable = True
+    default_advice = "wait again: the job goes on"
+
+
+class JobFailed(CuzkdError):
+    """The job ended without a proof."""
+
+    code = "job_failed"
+    default_advice = "see the daemon's log for the job"
+
+
+class WrongProof(JobFailed):
+    """The proof that was made does not verify; it was not handed out."""
+
+    code = "wrong_proof"
+    default_advice = "check that the witness satisfies the circuit; if it does, check the device"
+
+
+class Poisoned(JobFailed):
+    """The partition's process died as often as `max_attempts` allows."""
+
+    code = "poisoned"
+    default_advice = "see the daemon's log for how the process died"
+
+
+class DaemonUnreachable(CuzkdError):
+    """Nothing answers at the socket."""
+
+    code = "unreachable"
+    retryable = True
+    default_advice = (
+        "start the daemon (`systemctl start cuzkd` or `cuzkd serve`) or name its socket with --socket"
+    )
+
+
+class AlreadyRunning(CuzkdError):
+    """Another daemon holds this runtime directory."""
+
+    code = "already_running"
+    default_advice = "stop the other daemon, or give this one another --runtime-dir"
+
+
+class BadConfig(CuzkdError):
+    """The configuration cannot be used."""
+
+    code = "bad_config"
+    default_advice = "correct the configuration"
+
+
+class BootFailed(CuzkdError):
+    """A child process died at start as often as is tried."""
+
+    code = "boot_failed"
+    default_advice = "see the lines above for what the child printed"
+
+
+def _subclasses(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
+    found = {cls.code: cls}
+    for child in cls.__subclasses__():
+        found.update(_subclasses(child))
+    return found
+
+
+def from_wire(code: str, message: str, advice: str) -> CuzkdError:
+    """The error that a peer described; an unknown code becomes a plain `CuzkdError` that keeps its text."""
+    cls = _subclasses(CuzkdError).get(code)
+    if cls is None:
+        return InternalError(f"{code}: {message}", advice=advice)
+    return cls(message, advice=advice)

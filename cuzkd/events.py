@@ -1,0 +1,188 @@
+"""What the scheduler hears (events) and what it answers (commands): plain values, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuzkd.errors import CuzkdError
+from cuzkd.ipc.handle import Handle
+from cuzkd.model import CircuitRef, PartitionId, Phase, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One life of one child process; a replacement has a higher incarnation."""
+
+    role: Role
+    index: int
+    incarnation: int
+
+
+# ---- events -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JobAccepted:
+    """A job whose circuit is compiled and whose witnesses are spooled."""
+
+    job: int
+    uid: int
+    circuit: CircuitRef
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerUp:
+    """A child has booted."""
+
+    worker: Worker
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDown:
+    """A child's pidfd fired: nothing of it runs any more."""
+
+    worker: Worker
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseReported:
+    """A child says which partition it is working on."""
+
+    worker: Worker
+    partition: PartitionId
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPrepared:
+    """The gpu process has allocated, touched and (if `pinned`) registered a segment."""
+
+    worker: Worker
+    segment: str
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFailed:
+    """The segment could not be created or allocated."""
+
+    segment: str
+    error: CuzkdError
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesized:
+    """a, b, c, z are written; the handle says where."""
+
+    worker: Worker
+    partition: PartitionId
+    handle: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFailed:
+    """A child could not do its stage; the child itself is well."""
+
+    worker: Worker
+    partition: PartitionId
+    error: CuzkdError
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentDrained:
+    """The gpu process has read all of the handle's segment and will not touch it again."""
+
+    worker: Worker
+    handle: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A verified proof, as bytes that the scheduler does not read."""
+
+    worker: Worker
+    partition: PartitionId
+    proof: bytes
+    public: bytes
+
+
+Event = (
+    JobAccepted
+    | WorkerUp
+    | WorkerDown
+    | PhaseReported
+    | SegmentPrepared
+    | SegmentFailed
+    | Synthesized
+    | PartitionFailed
+    | SegmentDrained
+    | Proved
+)
+
+# ---- commands -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSegment:
+    """Create shared memory of this name and size and have the gpu process prepare it."""
+
+    segment: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareSegment:
+    """Have a new gpu process prepare a segment that exists."""
+
+    worker: Worker
+    segment: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnlinkSegment:
+    """Forget a segment everywhere and unlink its name."""
+
+    segment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesize:
+    """Start a partition's synthesis into a leased segment."""
+
+    worker: Worker
+    partition: PartitionId
+    circuit: CircuitRef
+    handle: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class Prove:
+    """Hand a synthesized partition to the gpu process."""
+
+    worker: Worker
+    partition: PartitionId
+    circuit: CircuitRef
+    handle: Handle
+
+
+@dataclass(frozen=True, slots=True)
+class JobDone:
+    """Every partition is proved: proofs and public inputs in partition order."""
+
+    job: int
+    proofs: tuple[bytes, ...]
+    publics: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailed:
+    """The job ended without proofs."""
+
+    job: int
+    error: CuzkdError
+
+
+Command = CreateSegment | PrepareSegment | UnlinkSegment | Synthesize | Prove | JobDone | JobFailed

@@ -1,0 +1,1 @@
+"""The gpu process: a, b, c, z in, a verified proof out; one function a stage."""

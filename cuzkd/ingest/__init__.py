@@ -1,0 +1,1 @@
+"""The ingest process: payloads to the spool, files to compiled circuits."""

@@ -1,0 +1,1 @@
+"""Frames, messages, descriptors and shared memory; nothing here knows what a proof is."""

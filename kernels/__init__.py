@@ -1,0 +1,1 @@
+"""Field, curve, transform and multi-scalar arithmetic, per primitive."""
