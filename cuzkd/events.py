@@ -18,7 +18,7 @@ class Worker:
     incarnation: int
 
 
-# ---- events -------------------------------------------------------------------------------------------------
+# ---- events
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ Event = (
     | Proved
 )
 
-# ---- commands -----------------------------------------------------------------------------------------------
+# ---- commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ class Prove:
 
 
 @dataclass(frozen=True, slots=True)
-class JobDone:
-    """Every partition is proved: proofs and public inputs in partition order."""
+class CompleteJob:
+    """Every partition is proved: tell the client; proofs and public inputs in partition order."""
 
     job: int
     proofs: tuple[bytes, ...]
@@ -178,11 +178,11 @@ class JobDone:
 
 
 @dataclass(frozen=True, slots=True)
-class JobFailed:
-    """The job ended without proofs."""
+class FailJob:
+    """The job ends without proofs."""
 
     job: int
     error: CuzkdError
 
 
-Command = CreateSegment | PrepareSegment | UnlinkSegment | Synthesize | Prove | JobDone | JobFailed
+Command = CreateSegment | PrepareSegment | UnlinkSegment | Synthesize | Prove | CompleteJob | FailJob

@@ -28,7 +28,7 @@ class Message:
     DESCRIPTORS: ClassVar[int] = 0
 
 
-# ---- both directions ----------------------------------------------------------------------------------------
+# ---- both directions
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Failure(Message):
     retryable: bool
 
 
-# ---- client and daemon --------------------------------------------------------------------------------------
+# ---- client and daemon
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Status(Message):
     degraded: tuple[str, ...]
 
 
-# ---- supervisor and children --------------------------------------------------------------------------------
+# ---- supervisor and children
 
 
 @dataclass(frozen=True, slots=True)
