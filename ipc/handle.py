@@ -1,4 +1,4 @@
-"""The handle: how a filled segment is named in a message, checked against the pool before anything is read."""
+"""The handle: how a filled segment is named in a message, checked against the pool before any read."""
 
 from __future__ import annotations
 
