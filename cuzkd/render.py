@@ -1,0 +1,127 @@
+"""The status report as people read it: a `Status` goes in, text comes out; nothing is asked here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.model import JobState
+
+DIGEST_SHOWN = 12
+_SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+_JOB_ORDER = (JobState.RUNNING, JobState.QUEUED, JobState.DONE, JobState.FAILED)
+
+
+def status(report: Status) -> str:
+    """The whole report, without a final newline; what is wrong comes last, where the eye rests."""
+    parts = [_summary(report), _workers(report.workers)]
+    if report.jobs:
+        parts.append(_jobs(report.jobs))
+    if report.degraded:
+        parts.append("\n".join(("DEGRADED", *(f"  {reason}" for reason in report.degraded))))
+    return "\n\n".join(parts)
+
+
+def size(size_bytes: int) -> str:
+    """A number of bytes in the largest binary unit that leaves at least one: `1.5 GiB`."""
+    value = float(size_bytes)
+    for unit in _SIZE_UNITS:
+        if value < 1024 or unit == _SIZE_UNITS[-1]:
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the one or two units that matter: `0.25 s`, `41 s`, `3 min 5 s`, `2 d 4 h`."""
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.2f} s"
+    total = round(seconds)
+    for unit_s, unit, smaller_s, smaller in _TIME_UNITS:
+        if total >= unit_s:
+            return f"{total // unit_s} {unit} {total % unit_s // smaller_s} {smaller}"
+    return f"{total} s"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Left-aligned columns two spaces apart, without trailing blanks."""
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _summary(report: Status) -> str:
+    states = Counter(job.state for job in report.jobs)
+    backend = report.backend or "none yet"
+    facts = (
+        (
+            "daemon",
+            f"cuzkd {report.version}, pid {report.pid}, {report.state} for {duration(report.uptime_s)}",
+        ),
+        ("health", "degraded, see below" if report.degraded else "good"),
+        ("backend", f"{backend} ({report.device})" if report.device else backend),
+        (
+            "jobs",
+            f"{states[JobState.RUNNING]} running, {states[JobState.QUEUED]} queued; since start "
+            f"{report.jobs_done} done, {report.jobs_failed} failed, {report.jobs_refused} refused",
+        ),
+        ("proofs", f"{report.partitions_proved} made, {report.partitions_retried} retried"),
+        ("circuits", f"{report.circuits_compiled} compiled, {report.circuits_found} found compiled"),
+        ("pool", _pool(report.pool)),
+    )
+    return "\n".join(f"{name:<10}{fact}" for name, fact in facts)
+
+
+def _pool(pool: PoolStatus) -> str:
+    line = (
+        f"{pool.segments} segments ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
+        f"{pool.pinned} pinned), {size(pool.size_bytes)} of {size(pool.limit_bytes)}; "
+        f"{pool.created} created, {pool.reused} reused"
+    )
+    return f"{line}, {pool.stale_handles} stale handles dropped" if pool.stale_handles else line
+
+
+def _workers(workers: Sequence[WorkerStatus]) -> str:
+    def state(worker: WorkerStatus) -> str:
+        if not worker.ready:
+            return "starting"
+        if worker.partition is None:
+            return "idle"
+        return f"{worker.phase or 'busy'} of {worker.partition}"
+
+    return table(
+        ("PROCESS", "PID", "LIFE", "RESTARTS", "STATE"),
+        [
+            (
+                f"{worker.role}-{worker.index}",
+                str(worker.pid) if worker.pid else "-",
+                str(worker.incarnation),
+                str(worker.restarts),
+                state(worker),
+            )
+            for worker in workers
+        ],
+    )
+
+
+def _jobs(jobs: Sequence[JobStatus]) -> str:
+    ordered = sorted(jobs, key=lambda job: (_JOB_ORDER.index(job.state), job.job))
+    return table(
+        ("JOB", "UID", "STATE", "PROOFS", "CIRCUIT", "AGE"),
+        [
+            (
+                str(job.job),
+                str(job.uid),
+                str(job.state),
+                f"{job.done}/{job.partitions}",
+                job.circuit[:DIGEST_SHOWN],
+                duration(job.age_s),
+            )
+            for job in ordered
+        ],
+    )
