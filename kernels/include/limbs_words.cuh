@@ -1,0 +1,146 @@
+// The primitives of limbs.cuh in plain C++, over words of either size.
+//
+// Products are interleaved word by word (CIOS; Koc, Acar, Kaliski, "Analyzing and comparing Montgomery
+// multiplication algorithms", 1996). Every modulus leaves its top bit free, so that no row overflows N + 1 words.
+#pragma once
+#include "limbs.cuh"
+
+namespace cuzkd::limbs {
+
+template <class P>
+HD constexpr word modulus(unsigned i) {
+    return word_of(P::modulus, i);
+}
+
+// r = a + b; the carry out.
+template <unsigned N>
+HD CUZKD_INLINE word add_words(word* r, const word* a, const word* b) {
+    word carry = 0;
+    for (unsigned i = 0; i < N; i++) {
+        wide sum = static_cast<wide>(a[i]) + b[i] + carry;
+        r[i] = static_cast<word>(sum);
+        carry = static_cast<word>(sum >> WORD_BITS);
+    }
+    return carry;
+}
+
+// r = a - b; the borrow out, 0 or 1.
+template <unsigned N>
+HD CUZKD_INLINE word sub_words(word* r, const word* a, const word* b) {
+    word borrow = 0;
+    for (unsigned i = 0; i < N; i++) {
+        wide difference = static_cast<wide>(a[i]) - b[i] - borrow;
+        r[i] = static_cast<word>(difference);
+        borrow = static_cast<word>(difference >> WORD_BITS) & 1;
+    }
+    return borrow;
+}
+
+// r += p where mask is all ones; r += 0 where it is 0.
+template <class P>
+HD CUZKD_INLINE void add_modulus(word* r, word mask) {
+    word addend[WORDS<P>];
+    for (unsigned i = 0; i < WORDS<P>; i++) addend[i] = modulus<P>(i) & mask;
+    add_words<WORDS<P>>(r, r, addend);
+}
+
+// r = t mod p for t < 2p.
+template <class P>
+HD CUZKD_INLINE void subtract_once(word* r, const word* t) {
+    word p[WORDS<P>];
+    for (unsigned i = 0; i < WORDS<P>; i++) p[i] = modulus<P>(i);
+    word borrow = sub_words<WORDS<P>>(r, t, p);
+    add_modulus<P>(r, static_cast<word>(0) - borrow);
+}
+
+template <class P>
+HD CUZKD_INLINE void add_lazy(word* r, const word* a, const word* b) {
+    add_words<WORDS<P>>(r, a, b);
+}
+
+template <class P>
+HD CUZKD_INLINE void add(word* r, const word* a, const word* b) {
+    word t[WORDS<P>];
+    add_words<WORDS<P>>(t, a, b);
+    subtract_once<P>(r, t);
+}
+
+template <class P>
+HD CUZKD_INLINE void sub(word* r, const word* a, const word* b) {
+    word borrow = sub_words<WORDS<P>>(r, a, b);
+    add_modulus<P>(r, static_cast<word>(0) - borrow);
+}
+
+// t[0..N] += a·b; the caller knows that N + 1 words hold it.
+template <unsigned N>
+HD CUZKD_INLINE void mad_row(word* t, const word* a, word b) {
+    word carry = 0;
+    for (unsigned i = 0; i < N; i++) {
+        wide sum = static_cast<wide>(a[i]) * b + t[i] + carry;
+        t[i] = static_cast<word>(sum);
+        carry = static_cast<word>(sum >> WORD_BITS);
+    }
+    t[N] += carry;
+}
+
+// t[0..N] += m·p with the m that clears t[0]; the carry out of t[N].
+template <class P>
+HD CUZKD_INLINE word clear_row(word* t) {
+    constexpr unsigned N = WORDS<P>;
+    word m = t[0] * static_cast<word>(P::INV);
+    word carry = 0;
+    for (unsigned i = 0; i < N; i++) {
+        wide sum = static_cast<wide>(modulus<P>(i)) * m + t[i] + carry;
+        t[i] = static_cast<word>(sum);
+        carry = static_cast<word>(sum >> WORD_BITS);
+    }
+    wide sum = static_cast<wide>(t[N]) + carry;
+    t[N] = static_cast<word>(sum);
+    return static_cast<word>(sum >> WORD_BITS);
+}
+
+template <class P>
+HD CUZKD_INLINE void mul(word* r, const word* a, const word* b) {
+    constexpr unsigned N = WORDS<P>;
+    word t[2 * N] = {};
+    for (unsigned i = 0; i < N; i++) {
+        mad_row<N>(t + i, a, b[i]);
+        clear_row<P>(t + i);
+    }
+    subtract_once<P>(r, t + N);
+}
+
+template <class P>
+HD CUZKD_INLINE void sqr(word* r, const word* a) {
+    mul<P>(r, a, a);
+}
+
+template <class P>
+HD CUZKD_INLINE void wide_mul(word* t, const word* a, const word* b) {
+    constexpr unsigned N = WORDS<P>;
+    for (unsigned i = 0; i < 2 * N; i++) t[i] = 0;
+    for (unsigned i = 0; i < N; i++) mad_row<N>(t + i, a, b[i]);
+}
+
+template <class P>
+HD CUZKD_INLINE void wide_sub(word* t, const word* s) {
+    word borrow = sub_words<2 * WORDS<P>>(t, t, s);
+    add_modulus<P>(t + WORDS<P>, static_cast<word>(0) - borrow);
+}
+
+template <class P>
+HD CUZKD_INLINE void reduce(word* r, const word* t) {
+    constexpr unsigned N = WORDS<P>;
+    word s[2 * N];
+    for (unsigned i = 0; i < 2 * N; i++) s[i] = t[i];
+    for (unsigned i = 0; i < N; i++) {
+        word carry = clear_row<P>(s + i);
+        for (unsigned j = i + N + 1; j < 2 * N; j++) {
+            s[j] += carry;
+            carry = s[j] < carry ? 1 : 0;
+        }
+    }
+    subtract_once<P>(r, s + N);
+}
+
+}  // namespace cuzkd::limbs
