@@ -1,7 +1,7 @@
 """The circuits that tests run over: the bundled ones always, and a larger set of the same form when present.
 
 The larger set is the folder that the environment variable CUZKD_FIXTURES names, else `shared/fixtures/circom`
-beside the project's root if there is one. Test modules import this as `fixtures` (pytest puts tests/ on the path).
+beside the project's root if there is one. Tests import this as `fixtures`: pytest puts tests/ on the path.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from cuzkd.model import Curve
 
 DATA = Path(__file__).resolve().parent / "data"
