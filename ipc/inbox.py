@@ -88,27 +88,26 @@ class Inbox:
     def _take(self) -> Received | None:
         header = self._decoder.header()
         if header is None:
-            self._refuse_strays(self._decoder.position)
+            self._refuse_unclaimed(self._decoder.position)
             return None
         if self._bound is None:
             self._bound = self._bind(header)
         frame = self._decoder.next()
         if frame is None:
-            self._refuse_strays(self._decoder.end)
+            self._refuse_unclaimed(self._decoder.end)
             return None
+        if self._batches and self._batches[0].end <= self._decoder.position:
+            raise self._unclaimed()
         message = codec.decode(*frame)
         descriptors, self._bound = self._bound, None
         return Received(message, header.request_id, descriptors)
 
     def _bind(self, header: Header) -> Descriptors:
         """Give the frame in front its descriptors."""
-        position = self._decoder.position
-        if self._batches and self._batches[0].end <= position:
-            raise self._stray()
         if not header.descriptors:
             return Descriptors()
         came = Descriptors()
-        if self._batches and self._batches[0].start <= position:
+        if self._batches and self._batches[0].start <= self._decoder.position:
             came = self._batches.popleft().descriptors
         if len(came) != header.descriptors:
             count = len(came)
@@ -117,12 +116,12 @@ class Inbox:
             raise BadRequest(f"{name}: declares {header.descriptors} descriptors, came with {count}")
         return came
 
-    def _refuse_strays(self, next_start: int) -> None:
+    def _refuse_unclaimed(self, next_start: int) -> None:
         """Refuse descriptors that no frame can claim: the next one to bind begins at `next_start`."""
         for batch in self._batches:
             if not batch.start <= next_start < batch.end:
-                raise self._stray()
+                raise self._unclaimed()
 
     @staticmethod
-    def _stray() -> BadRequest:
+    def _unclaimed() -> BadRequest:
         return BadRequest("descriptors came with a frame that declares none")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cuzkd.errors import CuzkdError
 from cuzkd.ipc.handle import Handle
 from cuzkd.model import CircuitRef, Curve, JobState, PartitionId, Phase, Role
 
@@ -42,6 +43,11 @@ class Failure(Message):
     message: str
     advice: str
     retryable: bool
+
+    @classmethod
+    def of(cls, error: CuzkdError) -> Failure:
+        """The error as it crosses a socket, its text cut to what fits."""
+        return cls(error.code, error.message[:8192], error.advice[:2048], error.retryable)
 
 
 # ---- client and daemon

@@ -35,7 +35,7 @@ def test_a_header_is_these_sixteen_bytes() -> None:
 def test_type_numbers_are_unique_and_complete() -> None:
     declared = {cls.__name__ for cls in Message.__subclasses__()}
     assert {cls.__name__ for cls in MESSAGES.values()} == declared
-    assert all(cls.TYPE == number for number, cls in MESSAGES.items())
+    assert all(number == cls.TYPE for number, cls in MESSAGES.items())
 
 
 @pytest.mark.parametrize(
