@@ -1,1 +1,24 @@
-"""cuzkd: a Groth16 proving daemon."""
+"""cuzkd: a Groth16 proving daemon. `cuzkd.Client` talks to it; loading this package loads nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuzkd.client import Client, Result
+
+    __version__: str
+
+__all__ = ["Client", "Result", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cuzkd")
+    if name in ("Client", "Result"):
+        from cuzkd import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module 'cuzkd' has no attribute {name!r}")

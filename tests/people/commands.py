@@ -1,0 +1,25 @@
+"""Starts the two programs as a shell would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+LIMIT_S = 60
+
+
+def run(program: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `cuzkctl` or `cuzkd` to its end, without a daemon's socket in the environment."""
+    environment = {name: value for name, value in os.environ.items() if name != "CUZKD_SOCKET"}
+    return subprocess.run(
+        [str(BIN / program), *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )

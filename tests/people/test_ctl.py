@@ -1,0 +1,121 @@
+"""`cuzkctl` as a shell sees it, without a daemon: what it prints, where, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from fixtures import bundled
+from people.commands import run
+
+CASE = bundled("multiplier_bn128")
+FILES = ("--zkey", CASE.zkey, "--wtns", CASE.witness)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("juggle",),
+        ("prove",),
+        ("prove", "--zkey", "key"),
+        ("prove", *FILES, "--timeout", "soon"),
+        ("prove", *FILES, "--timeout", "-1"),
+        ("prove", *FILES, "--timeout", "inf"),
+        ("wait",),
+        ("wait", "first"),
+        ("verify", "--vkey", "key"),
+        ("status", "--colour"),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[-2:])) or "nothing",
+)
+def test_wrong_usage_exits_2_and_shows_the_usage(arguments: tuple[object, ...]) -> None:
+    done = run("cuzkctl", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("usage: cuzkctl")
+    assert "error:" in done.stderr
+
+
+def test_help_explains_the_exit_codes() -> None:
+    done = run("cuzkctl", "--help")
+    assert done.returncode == 0
+    assert "3    no daemon answers" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["cuzkctl", "cuzkd"])
+def test_version_is_one_line(program: str) -> None:
+    done = run(program, "--version")
+    assert done.returncode == 0
+    name, version = done.stdout.split()
+    assert name == program
+    assert version[0].isdigit()
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("wait", "1"), ("prove", *FILES)], ids=["status", "wait", "prove"]
+)
+def test_without_a_daemon_the_exit_code_is_3_and_the_advice_names_the_socket(
+    command: tuple[object, ...], tmp_path: Path
+) -> None:
+    socket = tmp_path / "none.sock"
+    done = run("cuzkctl", "--socket", socket, *command, cwd=tmp_path)
+    assert done.returncode == 3
+    error, advice = done.stderr.splitlines()
+    assert error == f"cuzkctl: error: no daemon answers at {socket}: No such file or directory"
+    assert "--socket" in advice
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_socket_may_be_named_after_the_subcommand_too(tmp_path: Path) -> None:
+    done = run("cuzkctl", "status", "--socket", tmp_path / "later.sock")
+    assert done.returncode == 3
+    assert "later.sock" in done.stderr
+
+
+def test_a_socket_that_nobody_listens_at_is_unreachable(tmp_path: Path) -> None:
+    path = tmp_path / "dead.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    done = run("cuzkctl", "--socket", path, "status")
+    assert done.returncode == 3
+    assert "Connection refused" in done.stderr
+
+
+def test_with_json_an_error_is_one_document_on_standard_output(tmp_path: Path) -> None:
+    done = run("cuzkctl", "--socket", tmp_path / "none.sock", "status", "--json")
+    assert done.returncode == 3
+    assert done.stderr == ""
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "unreachable"
+    assert error["message"]
+    assert error["advice"]
+
+
+@pytest.mark.parametrize("missing", ["--zkey", "--wtns"])
+def test_a_file_that_is_not_there_exits_2_and_is_named(missing: str, tmp_path: Path) -> None:
+    files = {"--zkey": CASE.zkey, "--wtns": CASE.witness} | {missing: tmp_path / "gone"}
+    done = run("cuzkctl", "prove", *[word for pair in files.items() for word in pair])
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == (
+        f"cuzkctl: error: cannot read {tmp_path / 'gone'}: No such file or directory"
+    )
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = run("cuzkctl", "prove", "--zkey", pipe, "--wtns", CASE.witness)
+    assert done.returncode == 2
+    assert "not a regular file" in done.stderr
+
+
+def test_an_output_directory_that_cannot_be_made_is_known_before_anything_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    socket = tmp_path / "none.sock"
+    done = run("cuzkctl", "--socket", socket, "prove", *FILES, "-o", tmp_path / "file" / "out")
+    assert done.returncode == 2
+    assert "cannot make the directory" in done.stderr

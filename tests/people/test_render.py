@@ -1,0 +1,124 @@
+"""What `cuzkctl status` prints, to the letter."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from cuzkd import render
+from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.model import JobState, PartitionId, Phase, Role
+
+BUSY = Status(
+    version="0.1.0",
+    pid=4242,
+    uptime_s=11_520.4,
+    state="ready",
+    backend="host",
+    device="2 cores",
+    workers=(
+        WorkerStatus(Role.INGEST, 0, 4243, 1, 0, True, None, None),
+        WorkerStatus(Role.SYNTHESIS, 0, 4244, 1, 0, True, PartitionId(8, 1), Phase.SYNTHESIS),
+        WorkerStatus(Role.SYNTHESIS, 1, 0, 3, 2, False, None, None),
+        WorkerStatus(Role.GPU, 0, 4246, 1, 0, True, PartitionId(8, 0), Phase.MSM),
+    ),
+    pool=PoolStatus(
+        segments=3,
+        free=1,
+        leased=2,
+        preparing=0,
+        pinned=0,
+        size_bytes=100_663_296,
+        limit_bytes=1_610_612_736,
+        created=3,
+        reused=54,
+        stale_handles=0,
+    ),
+    jobs=(
+        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, 75.0),
+        JobStatus(9, 0, JobState.QUEUED, 12, 0, "c0de" * 16, 0.5),
+        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, 1.25),
+    ),
+    jobs_done=41,
+    jobs_failed=0,
+    jobs_refused=3,
+    partitions_proved=57,
+    partitions_retried=1,
+    circuits_compiled=2,
+    circuits_found=12,
+    degraded=("synthesis-1 is being started again",),
+)
+
+BUSY_TEXT = """\
+daemon    cuzkd 0.1.0, pid 4242, ready for 3 h 12 min
+health    degraded, see below
+backend   host (2 cores)
+jobs      1 running, 1 queued; since start 41 done, 0 failed, 3 refused
+proofs    57 made, 1 retried
+circuits  2 compiled, 12 found compiled
+pool      3 segments (2 leased, 1 free, 0 preparing, 0 pinned), 96.0 MiB of 1.5 GiB; 3 created, 54 reused
+
+PROCESS      PID   LIFE  RESTARTS  STATE
+ingest-0     4243  1     0         idle
+synthesis-0  4244  1     0         synthesis of 8.1
+synthesis-1  -     3     2         starting
+gpu-0        4246  1     0         msm of 8.0
+
+JOB  UID   STATE    PROOFS  CIRCUIT       AGE
+8    1000  running  0/2     00ff00ff00ff  1.25 s
+9    0     queued   0/12    c0dec0dec0de  0.50 s
+7    1000  done     1/1     00ff00ff00ff  1 min 15 s
+
+DEGRADED
+  synthesis-1 is being started again"""
+
+
+def test_a_busy_daemon_in_full() -> None:
+    assert render.status(BUSY) == BUSY_TEXT
+
+
+def test_an_idle_daemon_shows_no_job_table_and_no_reasons() -> None:
+    idle = render.status(dataclasses.replace(BUSY, jobs=(), degraded=()))
+    assert "health    good" in idle
+    assert "JOB" not in idle
+    assert "DEGRADED" not in idle
+
+
+def test_a_daemon_without_a_backend_yet_says_so() -> None:
+    starting = render.status(dataclasses.replace(BUSY, backend="", device=""))
+    assert "backend   none yet\n" in starting
+
+
+def test_stale_handles_are_shown_when_there_are_any() -> None:
+    pool = dataclasses.replace(BUSY.pool, stale_handles=4)
+    assert "54 reused, 4 stale handles dropped" in render.status(dataclasses.replace(BUSY, pool=pool))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_610_612_736, "1.5 GiB"), (1 << 60, "1024.0 PiB")],
+)
+def test_sizes_take_the_largest_unit_that_leaves_one(size_bytes: int, text: str) -> None:
+    assert render.size(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-0.1, "0.00 s"),
+        (0.254, "0.25 s"),
+        (41.4, "41 s"),
+        (59.7, "1 min 0 s"),
+        (185, "3 min 5 s"),
+        (7260, "2 h 1 min"),
+        (187_200, "2 d 4 h"),
+    ],
+)
+def test_durations_take_the_two_units_that_matter(seconds: float, text: str) -> None:
+    assert render.duration(seconds) == text
+
+
+def test_table_columns_line_up_and_no_line_ends_in_blanks() -> None:
+    lines = render.table(("A", "LONGER"), [("wide cell", "x"), ("y", "")]).splitlines()
+    assert lines == ["A          LONGER", "wide cell  x", "y"]
