@@ -1,0 +1,249 @@
+"""One client's connection: its frames in, its answers out, and the limits that keep it from harming others.
+
+A request has one answer (or one stream of answers), which may come much later: a `Reply` is the way back.
+The connection is closed when a frame does not become whole in time, when the client does not read its
+answers, and after any breach of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import socket
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from cuzkd.errors import BadRequest, Busy, CuzkdError, Refused, ResourceExhausted, VersionMismatch
+from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.peer import peer_of
+
+MAX_OUTSTANDING = 64
+FRAME_DEADLINE_S = 10.0
+WRITE_DEADLINE_S = 30.0
+_STREAM_AHEAD_BYTES = 1 << 18
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Attachment:
+    """A file that a client passed; whoever holds it closes it. `name` is for messages only."""
+
+    fd: int
+    name: str
+
+    def check(self) -> None:
+        """`Refused` unless it is a regular file (a memfd is one) that is open for reading."""
+        flags = fcntl.fcntl(self.fd, fcntl.F_GETFL)
+        if not stat.S_ISREG(os.fstat(self.fd).st_mode):
+            raise Refused(f"{self.name} is not a regular file", advice="save it to a file and pass that")
+        if flags & os.O_ACCMODE == os.O_WRONLY or flags & os.O_PATH:
+            raise Refused(f"{self.name} is not open for reading", advice="open the file for reading")
+
+    def close(self) -> None:
+        """Close the descriptor; a second time is nothing."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class Requests(Protocol):
+    """What takes a connection's messages."""
+
+    def received(self, connection: Connection, received: Received) -> None:
+        """Handle one message; a `CuzkdError` is answered, a `BadRequest` also ends the connection."""
+
+    def closed(self, connection: Connection) -> None:
+        """The connection is gone."""
+
+
+class Reply:
+    """Where the answer to one request goes."""
+
+    def __init__(self, connection: Connection, request_id: int) -> None:
+        self.peer = connection.peer
+        self._connection = connection
+        self._request_id = request_id
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody can be told any more."""
+        return self._connection.closed
+
+    @property
+    def delivered(self) -> bool:
+        """Whether everything that was answered has left this process."""
+        return self._connection.closed or not self._connection.writing
+
+    def send(self, message: Message) -> None:
+        """Answer with one message."""
+        self._connection.answer(self, self._request_id, iter((message,)))
+
+    def stream(self, messages: Iterator[Message]) -> None:
+        """Answer with several messages, made as fast as the client reads them."""
+        self._connection.answer(self, self._request_id, messages)
+
+    def fail(self, error: CuzkdError) -> None:
+        """Answer that the request failed."""
+        self.send(Failure.of(error))
+
+    def on_close(self, callback: Callable[[], object]) -> None:
+        """Call back if the connection goes before this request is answered."""
+        self._connection.on_close(self, callback)
+
+
+class Connection:
+    """A client's socket in the event loop, with the files that it has attached."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket, requests: Requests) -> None:
+        self.peer = peer_of(sock)
+        self.version: int | None = None
+        self.attached: list[Attachment] = []
+        self.closed = False
+        self._loop = loop
+        self._channel = NonBlockingChannel(sock)
+        self._requests = requests
+        self._streams: deque[tuple[int, Iterator[Message]]] = deque()
+        self._pending: dict[Reply, Callable[[], object] | None] = {}
+        self._ending = False
+        self._frame_since: float | None = time.monotonic()
+        self._written_at = time.monotonic()
+        loop.add_reader(self._channel.fileno(), self._on_readable)
+
+    @property
+    def writing(self) -> bool:
+        """Whether answers are waiting for the client to read."""
+        return self._channel.wants_write or bool(self._streams)
+
+    def new_reply(self, request_id: int) -> Reply:
+        """Begin with a request. `Busy` when the client has too many unanswered ones."""
+        if len(self._pending) >= MAX_OUTSTANDING:
+            raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
+        reply = Reply(self, request_id)
+        self._pending[reply] = None
+        return reply
+
+    def answer(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
+        """Queue the answer to a request; nothing if the connection is gone or it was answered before."""
+        if self.closed or reply not in self._pending:
+            return
+        del self._pending[reply]
+        self._queue(request_id, messages)
+
+    def on_close(self, reply: Reply, callback: Callable[[], object]) -> None:
+        """See `Reply.on_close`."""
+        if reply in self._pending:
+            self._pending[reply] = callback
+
+    def end_with(self, error: CuzkdError, request_id: int = 0) -> None:
+        """Say what is wrong, read nothing more, and close when it is said."""
+        if self.closed or self._ending:
+            return
+        self._ending = True
+        self._loop.remove_reader(self._channel.fileno())
+        self._queue(request_id, iter((Failure.of(error),)))
+
+    def overdue(self, now: float) -> str | None:
+        """Why the connection has to be closed by now, if it has."""
+        if self._frame_since is not None and now - self._frame_since > FRAME_DEADLINE_S:
+            return "a frame did not become whole in time"
+        if self.writing and now - self._written_at > WRITE_DEADLINE_S:
+            return "the client does not read its answers"
+        return None
+
+    def close(self) -> None:
+        """Close the socket and all attached files, and tell whoever works on its requests."""
+        if self.closed:
+            return
+        self.closed = True
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.remove_writer(self._channel.fileno())
+        self._channel.close()
+        self._streams.clear()
+        self.drop_attached()
+        callbacks = [callback for callback in self._pending.values() if callback is not None]
+        self._pending.clear()
+        for callback in callbacks:
+            callback()
+        self._requests.closed(self)
+
+    def drop_attached(self) -> None:
+        """Close every attached file that nobody took over."""
+        while self.attached:
+            self.attached.pop().close()
+
+    def _on_readable(self) -> None:
+        try:
+            for received in self._channel.on_readable():
+                with received.descriptors:
+                    self._dispatch(received)
+        except ChannelClosed:
+            self.close()
+        except (BadRequest, VersionMismatch, ResourceExhausted) as error:
+            self.end_with(error)
+        except OSError as error:
+            _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
+            self.close()
+        else:
+            self._note_frame_begin()
+
+    def _dispatch(self, received: Received) -> None:
+        if self._ending or self.closed:
+            return
+        try:
+            self._requests.received(self, received)
+        except (BadRequest, VersionMismatch) as error:
+            self.end_with(error, received.request_id)
+        except CuzkdError as error:
+            self._queue(received.request_id, iter((Failure.of(error),)))
+
+    def _note_frame_begin(self) -> None:
+        """A connection that has not said hello counts as one that has begun a frame."""
+        if self._channel.in_frame or self.version is None:
+            self._frame_since = self._frame_since or time.monotonic()
+        else:
+            self._frame_since = None
+
+    def _queue(self, request_id: int, messages: Iterator[Message]) -> None:
+        if not self.writing:
+            self._written_at = time.monotonic()
+        self._streams.append((request_id, messages))
+        self._write()
+
+    def _write(self) -> None:
+        if self.closed:
+            return
+        before = self._channel.queued_bytes
+        try:
+            self._fill()
+            self._channel.on_writable()
+        except (OSError, CuzkdError) as error:
+            with suppress(ChannelClosed):
+                _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
+            self.close()
+            return
+        if self._channel.queued_bytes != before:
+            self._written_at = time.monotonic()
+        if self.writing:
+            self._loop.add_writer(self._channel.fileno(), self._write)
+        else:
+            self._loop.remove_writer(self._channel.fileno())
+            if self._ending:
+                self.close()
+
+    def _fill(self) -> None:
+        while self._streams and self._channel.queued_bytes < _STREAM_AHEAD_BYTES:
+            request_id, messages = self._streams[0]
+            message = next(messages, None)
+            if message is None:
+                self._streams.popleft()
+            else:
+                self._channel.queue(message, request_id)

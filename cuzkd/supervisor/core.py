@@ -1,0 +1,249 @@
+"""The supervisor's life: start the children, serve, drain, stop. One event loop; no heavy work in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cuzkd import sd
+from cuzkd.child import Child, Settings
+from cuzkd.config import Config
+from cuzkd.connection import Reply
+from cuzkd.errors import BootFailed, Unavailable
+from cuzkd.events import Worker, WorkerDown, WorkerUp
+from cuzkd.ipc import messages
+from cuzkd.model import Role
+from cuzkd.scheduler import Scheduler
+from cuzkd.server import Limits, Server, listen
+from cuzkd.supervisor.backend import Choice
+from cuzkd.supervisor.children import Listener, Roster
+from cuzkd.supervisor.directories import Directories
+from cuzkd.supervisor.dispatch import Dispatcher
+from cuzkd.supervisor.segments import Segments
+from cuzkd.supervisor.service import ClientService
+from cuzkd.supervisor.status import Daemon, report, status_line
+
+JOB_SOCKET = "job"
+_TICK_S = 1.0
+_DRAIN_POLL_S = 0.02
+_LAST_ANSWERS_S = 2.0
+_OWN_FILES = 512
+
+_log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Owns every piece of the daemon's state."""
+
+    def __init__(
+        self,
+        config: Config,
+        directories: Directories,
+        backend: Choice,
+        children_lock: int,
+        segments: Segments,
+        adopted: dict[str, socket.socket],
+    ) -> None:
+        self._config = config
+        self._directories = directories
+        self._backend = backend
+        self._adopted = adopted
+        self._notifier = sd.Notifier()
+        self._started_at = time.monotonic()
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._stop_signals = 0
+        self._fatal: BaseException | None = None
+        self._server: Server | None = None
+        self._inherited = False
+        max_files = _raise_file_limit()
+        self._limits = Limits(partitions=config.jobs.max_partitions, attached=max_files)
+        self._segments = segments
+        self._scheduler = Scheduler(
+            limit_bytes=config.pool.limit_bytes,
+            synthesis_workers=config.synthesis.workers,
+            segment_prefix=directories.segment_prefix,
+            max_attempts=config.jobs.max_attempts,
+        )
+        self._roster = Roster(
+            self._loop,
+            _settings(config, backend, children_lock),
+            Listener(self._up, self._hear, self._down, self._give_up),
+            config.boot_timeout_s,
+        )
+        self._service = ClientService(self._loop, config, directories, self._order_ingest, max_files)
+        self._dispatcher = Dispatcher(
+            self._scheduler, self._roster, segments, self._service.witness_path, self._service.ended
+        )
+        self._service.connect(self._dispatcher.feed, self._report)
+
+    async def main(self) -> None:
+        """Run until a signal ends the daemon; raises what made it impossible to go on."""
+        self._loop.set_exception_handler(self._broken)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self._stop_signal, number)
+        self._roster.start()
+        try:
+            await self._until(lambda: self._roster.all_up)
+            if not self._stopping:
+                await self._serve()
+        finally:
+            await self._roster.stop()
+            self._close_server()
+        if self._fatal is not None:
+            raise self._fatal
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stop_signals > 0 or self._fatal is not None
+
+    async def _serve(self) -> None:
+        """Take jobs until asked to stop, then finish those that were accepted."""
+        listener = self._adopted.pop(JOB_SOCKET, None)
+        self._inherited = listener is not None
+        listener = listener or listen(self._directories.socket)
+        self._server = Server(self._loop, listener, self._service, self._limits)
+        self._tick(time.monotonic())
+        self._notifier.ready()
+        _log.info("ready: %s backend, socket %s", self._backend.backend, self._directories.socket)
+        if self._backend.degraded is not None:
+            _log.warning("%s", self._backend.degraded)
+        await self._until(lambda: False)
+        self._notifier.stopping()
+        await self._drain()
+
+    def _close_server(self) -> None:
+        """Close the socket; one that systemd passed keeps its name, so that it can start the next daemon."""
+        if self._server is not None:
+            if not self._inherited:
+                self._directories.socket.unlink(missing_ok=True)
+            self._server.close()
+
+    async def _drain(self) -> None:
+        jobs = self._service.jobs
+        _log.info("stopping: no new jobs, %d to finish", jobs.active)
+        self._service.stop_taking()
+        deadline = time.monotonic() + self._config.drain_timeout_s
+        while jobs.active and self._stop_signals < 2 and self._fatal is None and time.monotonic() < deadline:
+            await asyncio.sleep(_DRAIN_POLL_S)
+        if jobs.active:
+            _log.warning("%d jobs are not finished", jobs.active)
+            jobs.fail_all(Unavailable("the daemon stopped before the job was done"))
+        deadline = time.monotonic() + _LAST_ANSWERS_S
+        while self._answers_to_come and self._stop_signals < 2 and time.monotonic() < deadline:
+            await asyncio.sleep(_DRAIN_POLL_S)
+
+    @property
+    def _answers_to_come(self) -> bool:
+        return self._service.jobs.untold or (self._server is not None and self._server.writing)
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        """Wait until `done()`, or until the daemon is to stop."""
+        while not done() and not self._stopping:
+            self._changed.clear()
+            await self._changed.wait()
+
+    # ---- what children say
+
+    def _up(self, child: Child) -> None:
+        worker = child.worker
+        _log.info("the %s process is up (pid %d)", _name(worker), child.process.pid)
+        if worker.role is Role.INGEST:
+            self._service.intake.ingest_up()
+        self._dispatcher.feed(WorkerUp(worker))
+        self._changed.set()
+
+    def _down(self, worker: Worker, reason: str) -> None:
+        if worker.role is Role.INGEST:
+            self._service.intake.ingest_down()
+        self._dispatcher.feed(WorkerDown(worker, reason))
+
+    def _hear(self, worker: Worker, message: messages.Message) -> None:
+        if isinstance(message, messages.Compiled | messages.Spooled | messages.IngestFailed):
+            self._service.intake.answered(message)
+        elif not self._dispatcher.hear(worker, message):
+            _log.error("the %s process sent an unexpected %s", _name(worker), type(message).__name__)
+
+    def _give_up(self, error: BootFailed) -> None:
+        self._fail(error)
+
+    def _order_ingest(self, order: messages.Compile | messages.Spool, fd: int) -> None:
+        [slot] = self._roster.of(Role.INGEST)
+        if slot.ready is not None:
+            self._roster.order(slot.ready.worker, order, (fd,))
+
+    # ---- signals, time, faults
+
+    def _stop_signal(self, number: int) -> None:
+        self._stop_signals += 1
+        _log.info("%s", signal.Signals(number).name)
+        self._changed.set()
+
+    def _tick(self, due: float) -> None:
+        """Once a second: the unit's status line, and children that have fallen silent."""
+        now = time.monotonic()
+        self._roster.end_silent(now, late_s=now - due)
+        self._service.jobs.forget_old(now)
+        self._notifier.status(status_line(self._daemon()))
+        self._loop.call_later(_TICK_S, self._tick, now + _TICK_S)
+
+    def _broken(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nothing expected: the state cannot be trusted, so the daemon stops."""
+        error = context.get("exception") or RuntimeError(context["message"])
+        _log.critical("unexpected failure: %s", context["message"], exc_info=error)
+        self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._fatal = self._fatal or error
+        self._changed.set()
+
+    def _daemon(self) -> Daemon:
+        return Daemon(
+            state="draining" if self._service.draining else "ready",
+            uptime_s=time.monotonic() - self._started_at,
+            backend=self._backend,
+            roster=self._roster,
+            scheduler=self._scheduler,
+            service=self._service,
+        )
+
+    def _report(self, reply: Reply) -> messages.Status:
+        return report(self._daemon(), reply.peer)
+
+
+def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:
+    def of(role: Role, index: int, threads: int) -> Settings:
+        return Settings(
+            role=role,
+            index=index,
+            threads=threads,
+            state_dir=config.state_dir,
+            log_level=logging.getLevelName(logging.getLogger().level),
+            backend=str(backend.backend),
+            lock_fd=lock_fd,
+        )
+
+    synthesis = config.synthesis
+    return [
+        of(Role.INGEST, 0, synthesis.threads * synthesis.workers),
+        *(of(Role.SYNTHESIS, index, synthesis.threads) for index in range(synthesis.workers)),
+        of(Role.GPU, 0, config.gpu.threads),
+    ]
+
+
+def _name(worker: Worker) -> str:
+    return f"{worker.role} {worker.index}" if worker.role is Role.SYNTHESIS else str(worker.role)
+
+
+def _raise_file_limit() -> int:
+    """Take all the descriptors that the system allows; how many of them clients' files may use."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, 1 << 16) if hard != resource.RLIM_INFINITY else 1 << 16
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(64, (wanted - _OWN_FILES) // 2)

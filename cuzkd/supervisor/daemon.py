@@ -1,0 +1,78 @@
+"""From a configuration to a running daemon and back: locks, sweeps, the loop, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cuzkd import logs, sd
+from cuzkd.config import Config
+from cuzkd.supervisor import backend, directories
+from cuzkd.supervisor.core import Supervisor
+from cuzkd.supervisor.directories import Directories
+from cuzkd.supervisor.locks import take_children_lock, take_instance_lock
+from cuzkd.supervisor.segments import Segments
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: Config) -> int:
+    """Run the daemon in the foreground until it is asked to stop: 0 then.
+
+    Raises `BadConfig`, `AlreadyRunning` (nothing was touched) or `BootFailed`. Call from the main thread:
+    children end with it.
+    """
+    logs.setup("supervisor")
+    faulthandler.enable()
+    os.umask(0o077)
+    chosen = backend.choose(config.backend)
+    places = directories.prepare(config.runtime_dir, config.state_dir)
+    config = replace(config, runtime_dir=places.runtime, state_dir=places.state)
+    adopted = sd.adopt_sockets()
+    with _owned(places) as (children_lock, segments):
+        asyncio.run(_main(config, places, chosen, children_lock, segments, adopted))
+    _log.info("stopped")
+    return 0
+
+
+async def _main(
+    config: Config,
+    places: Directories,
+    chosen: backend.Choice,
+    children_lock: int,
+    segments: Segments,
+    adopted: dict[str, socket.socket],
+) -> None:
+    supervisor = Supervisor(config, places, chosen, children_lock, segments, adopted)
+    try:
+        await supervisor.main()
+    finally:
+        for sock in adopted.values():
+            sock.close()
+
+
+@contextlib.contextmanager
+def _owned(places: Directories) -> Iterator[tuple[int, Segments]]:
+    """Hold the runtime directory, swept; when the block ends, nothing of this daemon is left in it."""
+    instance = take_instance_lock(places.instance_lock)
+    try:
+        children = take_children_lock(places.children_lock)
+        try:
+            segments = Segments(places.segment_prefix)
+            segments.sweep()
+            directories.empty_spool(places)
+            try:
+                yield children, segments
+            finally:
+                segments.sweep()
+                directories.remove_spool(places)
+        finally:
+            os.close(children)
+    finally:
+        os.close(instance)

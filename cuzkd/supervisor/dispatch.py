@@ -1,0 +1,137 @@
+"""Between the scheduler and the processes: children's messages become events, commands become orders."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from cuzkd.errors import CuzkdError, from_wire
+from cuzkd.events import (
+    Command,
+    CompleteJob,
+    CreateSegment,
+    Event,
+    FailJob,
+    PartitionFailed,
+    PhaseReported,
+    PrepareSegment,
+    Prove,
+    Proved,
+    SegmentDrained,
+    SegmentFailed,
+    SegmentPrepared,
+    Synthesize,
+    Synthesized,
+    UnlinkSegment,
+    Worker,
+)
+from cuzkd.ipc import messages
+from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.scheduler import Scheduler
+from cuzkd.supervisor.children import Roster
+from cuzkd.supervisor.segments import Segments
+
+_log = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """Feeds the scheduler and does what it says."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        roster: Roster,
+        segments: Segments,
+        witness_path: Callable[[PartitionId], str],
+        ended: Callable[[CompleteJob | FailJob], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._roster = roster
+        self._segments = segments
+        self._witness_path = witness_path
+        self._ended = ended
+        self._events: deque[Event] = deque()
+        self._feeding = False
+
+    def feed(self, event: Event) -> None:
+        """Tell the scheduler and do what it answers; what that brings about is told after it."""
+        self._events.append(event)
+        if self._feeding:
+            return
+        self._feeding = True
+        try:
+            while self._events:
+                for command in self._scheduler.handle(self._events.popleft()):
+                    self._execute(command)
+        finally:
+            self._feeding = False
+
+    def hear(self, worker: Worker, message: messages.Message) -> bool:
+        """Take a child's message about partitions and segments; False if it is about something else."""
+        incarnation = getattr(message, "incarnation", worker.incarnation)
+        if incarnation != worker.incarnation:
+            _log.error("%s says that its life is the %dth: its message is dropped", worker, incarnation)
+            return True
+        event = self._event_of(worker, message)
+        if event is not None:
+            self.feed(event)
+        return event is not None or isinstance(message, messages.Heartbeat)
+
+    @staticmethod
+    def _event_of(worker: Worker, message: messages.Message) -> Event | None:
+        match message:
+            case messages.Heartbeat(partition=PartitionId() as partition, phase=Phase() as phase):
+                return PhaseReported(worker, partition, phase)
+            case messages.SegmentReady(segment=segment, pinned=pinned):
+                return SegmentPrepared(worker, segment, pinned)
+            case messages.SegmentUnusable(segment=segment, failure=failure):
+                return SegmentFailed(segment, error_of(failure), worker)
+            case messages.SynthesisDone(partition=partition, handle=handle):
+                return Synthesized(worker, partition, handle)
+            case messages.SegmentRead(handle=handle):
+                return SegmentDrained(worker, handle)
+            case messages.ProofDone(partition=partition, proof=proof, public=public):
+                return Proved(worker, partition, proof, public)
+            case messages.StageFailed(partition=partition, failure=failure):
+                return PartitionFailed(worker, partition, error_of(failure))
+            case _:
+                return None
+
+    def _execute(self, command: Command) -> None:
+        match command:
+            case CreateSegment(segment=segment, size_bytes=size_bytes):
+                self._create(segment, size_bytes)
+            case PrepareSegment(worker=worker, segment=segment, size_bytes=size_bytes):
+                self._roster.order(worker, messages.PrepareOrder(segment, size_bytes))
+            case UnlinkSegment(segment=segment):
+                self._tell_all(messages.ForgetSegment(segment))
+                self._segments.unlink(segment)
+            case Synthesize(worker=worker, partition=partition, circuit=circuit, handle=handle):
+                witness = self._witness_path(partition)
+                self._roster.order(worker, messages.SynthesizeOrder(partition, circuit, witness, handle))
+            case Prove(worker=worker, partition=partition, circuit=circuit, handle=handle):
+                self._roster.order(worker, messages.ProveOrder(partition, circuit, handle))
+            case CompleteJob() | FailJob():
+                self._ended(command)
+
+    def _create(self, segment: str, size_bytes: int) -> None:
+        try:
+            self._segments.create(segment, size_bytes)
+        except CuzkdError as error:
+            _log.error("segment %s: %s", segment, error)
+            self._events.append(SegmentFailed(segment, error))
+            return
+        for slot in self._roster.of(Role.GPU):
+            if slot.ready is not None:
+                self._roster.order(slot.ready.worker, messages.PrepareOrder(segment, size_bytes))
+
+    def _tell_all(self, message: messages.Message) -> None:
+        for slot in (*self._roster.of(Role.SYNTHESIS), *self._roster.of(Role.GPU)):
+            if slot.ready is not None:
+                self._roster.order(slot.ready.worker, message)
+
+
+def error_of(failure: messages.Failure) -> CuzkdError:
+    """The error that a child described."""
+    return from_wire(failure.code, failure.message, failure.advice)
