@@ -38,6 +38,11 @@ class Section:
         """The first byte after the payload."""
         return self.offset + self.size
 
+    @property
+    def header_bytes(self) -> bytes:
+        """The bytes in front of the payload."""
+        return struct.pack("<IQ", self.type, self.size)
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -66,6 +71,11 @@ class BinFile:
     format: Format
     size: int
     sections: tuple[Section, ...]
+
+    @property
+    def preamble(self) -> bytes:
+        """The bytes in front of the first section."""
+        return struct.pack("<4sII", self.format.magic, self.format.version, len(self.sections))
 
     def find(self, type_: int) -> Section | None:
         """The section of this type, if the file has it."""

@@ -35,8 +35,9 @@ def dump_vkey(vkey: VerifyingKey) -> str:
 def load_vkey(text: str | bytes, name: str) -> VerifyingKey:
     """Read verification_key.json, with any spelling of the curve that snarkjs accepts.
 
-    vk_alphabeta_12 follows from the other points and is not read. BadFile when a field is missing or wrong or a coordinate is not below q, Unsupported for another protocol
-    or curve. Whether the points are on the curve is the verifier's to say.
+    vk_alphabeta_12 follows from the other points and is not read. BadFile when a field is missing or wrong or
+    a coordinate is not below q, Unsupported for another protocol or curve. Whether the points are on the
+    curve is the verifier's to say.
     """
     document = jsontext.load_object(text, name)
     jsontext.check_protocol(document, name)

@@ -55,7 +55,6 @@ MAX_PUBLIC = 32_000
 """What a proof's public inputs may be for one frame of the protocol to carry them."""
 
 _PROTOCOLS = {1: "Groth16", 2: "PLONK", 10: "FFLONK"}
-_HEADER_G1 = ("alpha1", "beta1", "delta1")
 _HEADER_LAYOUT = (("alpha1", 1), ("beta1", 1), ("beta2", 2), ("gamma2", 2), ("delta1", 1), ("delta2", 2))
 
 
@@ -161,6 +160,8 @@ def _read_header(file: BinFile) -> tuple[ZkeyHeader, bytes]:
     for point, group in _HEADER_LAYOUT:
         size = 2 * group * size_q
         points[point] = data[position : position + size]
+        if not any(points[point]):
+            raise file.error(f"{where}: {point} is the point at infinity, which no setup yields")
         position += size
     return ZkeyHeader(curve, num_vars, num_public, domain_size.bit_length() - 1, points), data
 

@@ -1,0 +1,115 @@
+"""Writes a compiled circuit so that it is there whole or not at all: temporary directory, sync, rename."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from cuzkd.errors import ResourceExhausted
+from cuzkd.formats.compiled import (
+    ARRAYS,
+    MANIFEST,
+    Array,
+    ArrayPlace,
+    Checks,
+    Manifest,
+    find_compiled,
+    manifest_text,
+)
+from cuzkd.model import CircuitRef, page_align
+
+_TEMPORARY = ".writing-"
+
+
+class CompiledWriter:
+    """One compiled circuit in the making; as a context that ends without `publish`, it leaves nothing."""
+
+    def __init__(self, circuits_dir: Path) -> None:
+        self._circuits_dir = circuits_dir
+        circuits_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=circuits_dir))
+        self._file = os.open(self._path / ARRAYS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._end = 0
+        self._places: dict[str, ArrayPlace] = {}
+
+    def __enter__(self) -> CompiledWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def allocate(self, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
+        """A writable array of this name in the file, its blocks reserved.
+
+        What is written to it is what the circuit will hold. ResourceExhausted when the disk is full.
+        """
+        place = ArrayPlace(dtype, shape, self._end)
+        self._places[name] = place
+        if place.size_bytes == 0:
+            return np.empty(shape, dtype=dtype)
+        end = page_align(self._end + place.size_bytes)
+        try:
+            # Without reserved blocks a full disk would be a SIGBUS at the first touch, not an error.
+            os.posix_fallocate(self._file, self._end, end - self._end)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise ResourceExhausted(
+                f"{self._circuits_dir}: no room for {end} bytes of a compiled circuit: {error.strerror}",
+                advice="free space in the state directory",
+            ) from error
+        self._end = end
+        return np.memmap(self._path / ARRAYS, dtype=dtype, mode="r+", offset=place.offset, shape=shape)
+
+    def store(self, name: str, values: Array) -> None:
+        """Put an array that is already in memory into the file."""
+        self.allocate(name, values.dtype.str, values.shape)[...] = values
+
+    def publish(self, ref: CircuitRef, key_bytes: int, checks: Checks) -> None:
+        """Make the circuit appear under its digest; when another writer was first, its circuit stays."""
+        manifest = Manifest(ref, key_bytes, checks, self._places)
+        os.fsync(self._file)
+        with (self._path / MANIFEST).open("x") as file:
+            file.write(manifest_text(manifest))
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_directory(self._path)
+        target = self._circuits_dir / ref.digest
+        try:
+            self._path.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            if find_compiled(self._circuits_dir, ref.digest) is None:
+                self._replace(target)
+        _sync_directory(self._circuits_dir)
+
+    def _replace(self, target: Path) -> None:
+        """Put the circuit in the place of a damaged one, which others may still have mapped."""
+        damaged = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self._circuits_dir))
+        target.rename(damaged)
+        self._path.rename(target)
+        shutil.rmtree(damaged)
+
+
+def remove_leftovers(circuits_dir: Path) -> None:
+    """Remove what a writer that died left in the directory. Only for when nobody writes there."""
+    for path in circuits_dir.glob(f"{_TEMPORARY}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
