@@ -9,9 +9,10 @@ from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
 from cuzkd.model import JobState
 
 DIGEST_SHOWN = 12
+ACTIVE_SHOWN = 20
+FINISHED_SHOWN = 5
 _SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-_JOB_ORDER = (JobState.RUNNING, JobState.QUEUED, JobState.DONE, JobState.FAILED)
 
 
 def status(report: Status) -> str:
@@ -110,8 +111,13 @@ def _workers(workers: Sequence[WorkerStatus]) -> str:
 
 
 def _jobs(jobs: Sequence[JobStatus]) -> str:
-    ordered = sorted(jobs, key=lambda job: (_JOB_ORDER.index(job.state), job.job))
-    return table(
+    finished = [job for job in jobs if job.state in (JobState.DONE, JobState.FAILED)]
+    active = sorted(
+        (job for job in jobs if job not in finished), key=lambda job: (job.state is JobState.QUEUED, job.job)
+    )
+    finished.sort(key=lambda job: -job.job)
+    shown = (*active[:ACTIVE_SHOWN], *finished[:FINISHED_SHOWN])
+    lines = table(
         ("JOB", "UID", "STATE", "PROOFS", "CIRCUIT", "AGE"),
         [
             (
@@ -122,6 +128,8 @@ def _jobs(jobs: Sequence[JobStatus]) -> str:
                 job.circuit[:DIGEST_SHOWN],
                 duration(job.age_s),
             )
-            for job in ordered
+            for job in shown
         ],
     )
+    left_out = len(jobs) - len(shown)
+    return f"{lines}\nand {left_out} more: see --json" if left_out else lines

@@ -90,6 +90,19 @@ def test_a_daemon_without_a_backend_yet_says_so() -> None:
     assert "backend   none yet\n" in starting
 
 
+def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> None:
+    jobs = tuple(
+        JobStatus(number, 0, state, 1, 0, "ab" * 32, 1.0)
+        for state, first in ((JobState.DONE, 1), (JobState.QUEUED, 101), (JobState.RUNNING, 201))
+        for number in range(first, first + 15)
+    )
+    lines = render.status(dataclasses.replace(BUSY, jobs=jobs, degraded=())).splitlines()
+    header = next(index for index, line in enumerate(lines) if line.startswith("JOB"))
+    numbers = [int(line.split()[0]) for line in lines[header + 1 : -1]]
+    assert numbers == [*range(201, 216), *range(101, 106), *range(15, 10, -1)]
+    assert lines[-1] == "and 20 more: see --json"
+
+
 def test_stale_handles_are_shown_when_there_are_any() -> None:
     pool = dataclasses.replace(BUSY.pool, stale_handles=4)
     assert "54 reused, 4 stale handles dropped" in render.status(dataclasses.replace(BUSY, pool=pool))
