@@ -6,6 +6,7 @@ error that the daemon answers is raised as its class in `cuzkd.errors`.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -205,7 +206,7 @@ def open_input(path: str | os.PathLike[str]) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(22, "not a regular file", os.fspath(path))
+    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
 
 
 def connect(socket_path: str | os.PathLike[str] | None) -> socket.socket:
@@ -244,7 +245,7 @@ def _refuse_planted(path: Path) -> None:
         return
     facts = path.parent.lstat()
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-        raise PermissionError(1, "the folder is not this user's own")
+        raise PermissionError(errno.EPERM, "the folder is not this user's own")
 
 
 def _connect(path: Path) -> socket.socket:

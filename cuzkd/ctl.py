@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import enum
+import errno
 import json
 import os
 import sys
@@ -289,6 +290,8 @@ def write_all(texts: Mapping[Path, str]) -> None:
     staged = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in texts}
     try:
         for path, text in texts.items():
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
             with staged[path].open("x", encoding="utf-8") as file:
                 file.write(text)
         for path, complete in staged.items():

@@ -26,6 +26,12 @@ class InternalError(CuzkdError):
     """Something that cannot happen did."""
 
 
+class InvalidTransition(InternalError):
+    """The scheduler was asked for a step that the state does not allow; the message tells the story."""
+
+    code = "invalid_transition"
+
+
 class BadRequest(CuzkdError):
     """A message that breaks the protocol; the connection is closed after it."""
 
@@ -68,11 +74,60 @@ class BadWitness(Refused):
     default_advice = "compute the witness again, with the circuit that the key was made for"
 
 
+class UnknownSignal(BadWitness):
+    """An input names a signal that the circuit does not have."""
+
+    code = "unknown_signal"
+    default_advice = "compare the names in the inputs with the circuit's input signals"
+
+
+class MissingSignal(BadWitness):
+    """The inputs leave signals of the circuit without a value."""
+
+    code = "missing_signal"
+    default_advice = "give a value to every input signal of the circuit"
+
+
+class WrongValueCount(BadWitness):
+    """A signal was given fewer or more values than it has."""
+
+    code = "wrong_value_count"
+    default_advice = "give each signal as many values as the circuit declares"
+
+
+class NotANumber(BadWitness):
+    """An input's value is no integer."""
+
+    code = "not_a_number"
+    default_advice = 'write integers: 5, "5", "-5", "0x1f", "0b101" or "0o17"'
+
+
+class AssertionFailed(BadWitness):
+    """The inputs do not satisfy the circuit: one of its assertions or constraints failed."""
+
+    code = "assertion_failed"
+    default_advice = "look at the circuit's line that the message names: the inputs break what it demands"
+
+
 class TooLarge(Refused):
     """A request that can never fit the configured limits."""
 
     code = "too_large"
     default_advice = "raise the limit named in the message, or use a smaller circuit"
+
+
+class WitnessOutOfTime(TooLarge):
+    """The circuit's witness program ran longer than is allowed."""
+
+    code = "witness_out_of_time"
+    default_advice = "raise the time limit for witnesses, or submit a finished witness (.wtns)"
+
+
+class WitnessOutOfMemory(TooLarge):
+    """The circuit's witness program needs more memory than is allowed."""
+
+    code = "witness_out_of_memory"
+    default_advice = "raise the memory limit for witnesses, or submit a finished witness (.wtns)"
 
 
 class Forbidden(Refused):

@@ -66,10 +66,11 @@ class SegmentPrepared:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFailed:
-    """The segment could not be created or allocated."""
+    """The segment could not be created or allocated; `worker` is the gpu process that says so, if it was."""
 
     segment: str
     error: CuzkdError
+    worker: Worker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Synthesized:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFailed:
-    """A child could not do its stage; the child itself is well."""
+    """A child could not do its stage and will not touch the segment again; the child itself is well."""
 
     worker: Worker
     partition: PartitionId
@@ -126,7 +127,11 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class CreateSegment:
-    """Create shared memory of this name and size and have the gpu process prepare it."""
+    """Create shared memory of this name and size and have the gpu process prepare it.
+
+    The name exists from then on, unless `SegmentFailed` is the answer: a new gpu process is only told to
+    prepare it.
+    """
 
     segment: str
     size_bytes: int
@@ -143,7 +148,7 @@ class PrepareSegment:
 
 @dataclass(frozen=True, slots=True)
 class UnlinkSegment:
-    """Forget a segment everywhere and unlink its name."""
+    """Forget a segment everywhere and unlink its name, should it have been created."""
 
     segment: str
 
