@@ -49,7 +49,7 @@ struct Xyzz {
     HD CUZKD_INLINE Xyzz neg() const { return Xyzz{X, -Y, ZZ, ZZZ}; }
 
     // this += p, for every p: 8 products and 2 squarings in the common case.
-    HD CUZKD_INLINE void add(const Point& p) {
+    HD CUZKD_NOINLINE void add(const Point& p) {
         if (p.is_infinity()) return;
         if (is_infinity()) {
             *this = from_affine(p);

@@ -13,6 +13,9 @@ struct Field {
     using Params = P;
     static constexpr unsigned N = WORDS<P>;
     static constexpr unsigned LIMBS64 = P::LIMBS32 / 2;
+    // Inlining a product of six limbs, or anything in plain C++, gains little and costs compile time and cache.
+    static constexpr bool INLINE_SUM = CUZKD_FAST_LIMBS;
+    static constexpr bool INLINE_PRODUCT = CUZKD_FAST_LIMBS && LIMBS64 <= 4;
 
     word v[N];
 
@@ -54,30 +57,36 @@ struct Field {
 
     friend HD CUZKD_INLINE Field operator+(const Field& a, const Field& b) {
         Field r;
-        cuzkd::limbs::add<P>(r.v, a.v, b.v);
+        if constexpr (INLINE_SUM)
+            cuzkd::limbs::add<P>(r.v, a.v, b.v);
+        else
+            add_call(r.v, a.v, b.v);
         return r;
     }
     friend HD CUZKD_INLINE Field operator-(const Field& a, const Field& b) {
         Field r;
-        cuzkd::limbs::sub<P>(r.v, a.v, b.v);
+        if constexpr (INLINE_SUM)
+            cuzkd::limbs::sub<P>(r.v, a.v, b.v);
+        else
+            sub_call(r.v, a.v, b.v);
         return r;
     }
     friend HD CUZKD_INLINE Field operator*(const Field& a, const Field& b) {
         Field r;
-        if constexpr (P::LIMBS32 > 8)
-            mul_call(r.v, a.v, b.v);
-        else
+        if constexpr (INLINE_PRODUCT)
             cuzkd::limbs::mul<P>(r.v, a.v, b.v);
+        else
+            mul_call(r.v, a.v, b.v);
         return r;
     }
     HD CUZKD_INLINE Field operator-() const { return zero() - *this; }
     HD CUZKD_INLINE Field dbl() const { return *this + *this; }
     HD CUZKD_INLINE Field sqr() const {
         Field r;
-        if constexpr (P::LIMBS32 > 8)
-            sqr_call(r.v, v);
-        else
+        if constexpr (INLINE_PRODUCT)
             cuzkd::limbs::sqr<P>(r.v, v);
+        else
+            sqr_call(r.v, v);
         return r;
     }
     HD CUZKD_INLINE Field& operator+=(const Field& b) { return *this = *this + b; }
@@ -131,7 +140,12 @@ struct Field {
     }
 
    private:
-    // Out of line: inlining a product of six limbs gains nothing and costs compile time and cache.
+    static HD CUZKD_NOINLINE void add_call(word* r, const word* a, const word* b) {
+        cuzkd::limbs::add<P>(r, a, b);
+    }
+    static HD CUZKD_NOINLINE void sub_call(word* r, const word* a, const word* b) {
+        cuzkd::limbs::sub<P>(r, a, b);
+    }
     static HD CUZKD_NOINLINE void mul_call(word* r, const word* a, const word* b) {
         cuzkd::limbs::mul<P>(r, a, b);
     }

@@ -55,6 +55,8 @@ constexpr unsigned WORDS = P::LIMBS32 * 32 / WORD_BITS;
 
 #if !defined(__CUDACC__) && !defined(CUZKD_WORD32) && defined(__x86_64__) && defined(__BMI2__) && defined(__ADX__)
 #include "limbs_x86.cuh"
+#define CUZKD_FAST_LIMBS 1
 #else
 #include "limbs_words.cuh"
+#define CUZKD_FAST_LIMBS 0
 #endif

@@ -1,3 +1,23 @@
-#include <nanobind/nanobind.h>
-namespace nb = nanobind;
-NB_MODULE(_native, m) { m.def("ping", []() { return 1; }); }
+// The native module: what bindings.hpp lists, in one Python module whose name the build chooses.
+#include "bindings.hpp"
+
+#define MODULE(name, variable) NB_MODULE(name, variable)
+
+MODULE(CUZKD_MODULE, m) {
+#if defined(__ADX__) && defined(__BMI2__) && defined(__x86_64__)
+    m.attr("arithmetic") = "x86-64 with BMI2 and ADX";
+#else
+    m.attr("arithmetic") = "portable";
+#endif
+    cuzkd::bind_field(m);
+    cuzkd::bind_curve(m);
+#if __has_include("bind_pairing.cpp")
+    cuzkd::bind_pairing(m);
+#endif
+#if __has_include("bind_bulk.cpp")
+    cuzkd::bind_bulk(m);
+#endif
+#if __has_include("bind_setup.cpp")
+    cuzkd::bind_setup(m);
+#endif
+}

@@ -1,0 +1,1 @@
+from cuzkd.kernels._native import *
