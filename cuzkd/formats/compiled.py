@@ -15,7 +15,7 @@ import mmap
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from cuzkd.errors import BadFile, NotFound
 from cuzkd.formats import jsontext
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.evaluate import Csr
-from cuzkd.model import PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey
+from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -147,13 +147,20 @@ class CompiledCircuit:
     def vkey(self) -> VerifyingKey:
         """The verifying key, in canonical coordinates."""
         curve = self.ref.shape.curve
+
+        def g1(points: Array) -> list[G1]:
+            return cast(list[G1], decode(curve, Group.G1, points))
+
+        def g2(points: Array) -> G2:
+            return cast(G2, decode(curve, Group.G2, points)[0])
+
         return VerifyingKey(
             curve,
-            alpha_g1=decode(curve, Group.G1, self.alpha1)[0],
-            beta_g2=decode(curve, Group.G2, self.beta2)[0],
-            gamma_g2=decode(curve, Group.G2, self.gamma2)[0],
-            delta_g2=decode(curve, Group.G2, self.delta2)[0],
-            ic=tuple(decode(curve, Group.G1, self.ic)),
+            alpha_g1=g1(self.alpha1)[0],
+            beta_g2=g2(self.beta2),
+            gamma_g2=g2(self.gamma2),
+            delta_g2=g2(self.delta2),
+            ic=tuple(g1(self.ic)),
         )
 
     def _matrix(self, name: str) -> Csr:
@@ -202,7 +209,7 @@ def read_manifest(path: Path) -> Manifest:
         raise NotFound(f"{path}: no compiled circuit") from error
     try:
         return _parse(jsontext.load_object(text, str(path / MANIFEST)))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise _damaged(path, f"{MANIFEST}: {error!r}") from error
 
 
@@ -214,7 +221,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 def _parse(document: dict[str, Any]) -> Manifest:
-    """ValueError, TypeError or KeyError when the document is not a manifest."""
+    """AttributeError, LookupError, TypeError or ValueError when the document is not a manifest."""
     if document["format"] != FORMAT_VERSION:
         raise ValueError(f"format {document['format']!r}, not {FORMAT_VERSION}")
     described = document["shape"]

@@ -130,12 +130,12 @@ def _check_points(zkey: Zkey, arrays: dict[str, Array], threads: int) -> None:
     curve = zkey.header.curve
     for name, place in places.items():
         group = Group.G2 if name in _IN_G2 else Group.G1
-        fault, at = "not on the curve", first_off_curve(curve, group, arrays[name], threads)
+        fault, at = "not on the curve", first_off_curve(curve, group, arrays[name], threads=threads)
         # Every point of BN254's G1 is in the subgroup.
         if at is None and (curve, group) != (Curve.BN254, Group.G1):
             fault, at = (
                 "not in the subgroup of order r",
-                first_outside_subgroup(curve, group, arrays[name], threads),
+                first_outside_subgroup(curve, group, arrays[name], threads=threads),
             )
         if at is not None:
             which = "the point" if name in zkey.header.points else f"point {at}"
