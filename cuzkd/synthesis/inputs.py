@@ -17,7 +17,6 @@ from typing import NoReturn
 from cuzkd.errors import BadFile, NotANumber, TooLarge
 
 _INTEGER = re.compile(r"(?P<decimal>-?[0-9]+)|0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+", re.ASCII)
-_DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
 _SPACES = " \t\r\n"
 _SPLIT_DIGITS = 4000  # below what int() refuses, and where its quadratic time starts to show
 _SHOWN_NAME = 120
@@ -148,12 +147,13 @@ def _holds_bus(values: list[object], limits: InputLimits, depth: int) -> bool:
 
 
 def _flatten(path: str, value: object, out: list[int], limits: InputLimits) -> None:
+    plain = min(limits.digits, _SPLIT_DIGITS)
     if isinstance(value, list):
         for index, member in enumerate(value):
             # The plain cases need no path, and there may be millions.
             if type(member) is int:
                 out.append(member)
-            elif type(member) is str and len(member) < _SPLIT_DIGITS and _DECIMAL.fullmatch(member):
+            elif type(member) is str and len(member) <= plain and member.isascii() and member.isdigit():
                 out.append(int(member))
             else:
                 _flatten(f"{path}[{index}]", member, out, limits)
@@ -184,10 +184,10 @@ def _integer_of_text(path: str, text: str, limits: InputLimits) -> int:
 
 
 def _decimal(text: str, max_digits: int) -> int:
-    if len(text) <= _SPLIT_DIGITS:
-        return int(text)
     if len(text) > max_digits:
         _too_long(max_digits)
+    if len(text) <= _SPLIT_DIGITS:
+        return int(text)
     if text[0] == "-":
         return -_decimal(text[1:], max_digits)
     low = len(text) // 2

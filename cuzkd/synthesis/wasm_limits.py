@@ -118,7 +118,8 @@ class Sandbox:
     def __init__(self, limits: WasmLimits) -> None:
         self.limits = limits
         self.fault: CuzkdError | None = None
-        self.memory: Memory | None = None
+        self._memory: Memory | None = None
+        self._first_pages = 0
         self.store = Store(engine())
         self.store.set_limits(
             memory_size=limits.memory_pages * PAGE_BYTES,
@@ -148,8 +149,14 @@ class Sandbox:
         if pages > self.limits.memory_pages:
             raise out_of_memory(pages, self.limits)
         with self._explained():
-            self.memory = Memory(self.store, MemoryType(Limits(pages, max_pages)))
-        return self.memory
+            memory = Memory(self.store, MemoryType(Limits(pages, max_pages)))
+        self.watch(memory)
+        return memory
+
+    def watch(self, memory: Memory) -> None:
+        """Name the program's memory: a crash after it grew up to the limit is then told as lack of memory."""
+        self._memory = memory
+        self._first_pages = memory.size(self.store)
 
     def instantiate(self, module: Module, imports: list[Func | Memory]) -> Instance:
         """Start a module; its memory and its start function are bound by the limits."""
@@ -204,8 +211,10 @@ class Sandbox:
         code = error.trap_code if isinstance(error, Trap) else None
         if code is TrapCode.INTERRUPT or time.monotonic() > self._deadline:
             return self._out_of_time()
-        if self.memory is not None and self.memory.size(self.store) >= self.limits.memory_pages:
-            return out_of_memory(self.memory.size(self.store), self.limits)
+        if self._memory is not None:
+            pages = self._memory.size(self.store)
+            if self._first_pages < pages == self.limits.memory_pages:
+                return out_of_memory(pages + 1, self.limits)
         if code is not None:
             return BadFile(f"the witness program crashed: {code.name.lower().replace('_', ' ')}")
         if isinstance(error, WasmtimeError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from wasmtime import Func, FuncType, Memory, Module
+from wasmtime import Func, FuncType, Memory, MemoryType, Module
 
 from cuzkd.errors import (
     AssertionFailed,
@@ -33,7 +33,7 @@ from cuzkd.synthesis.wasm_bind import (
     helper,
     printable,
 )
-from cuzkd.synthesis.wasm_limits import Sandbox, signed
+from cuzkd.synthesis.wasm_limits import Sandbox, out_of_memory, signed
 
 _WORDS = 8
 _CHUNK = 65536  # values that fit the helper's memory
@@ -72,10 +72,13 @@ class Run:
         for item in module.imports:
             assert isinstance(item.type, FuncType)
             imports.append(sandbox.host(item.type, self._host.functions[item.name or ""]))
+        for export in module.exports:
+            if isinstance(export.type, MemoryType) and export.type.limits.min > sandbox.limits.memory_pages:
+                raise out_of_memory(export.type.limits.min, sandbox.limits)
         instance = sandbox.instantiate(module, imports)
         memory = instance.exports(sandbox.store).get("memory")
         if isinstance(memory, Memory):
-            sandbox.memory = memory
+            sandbox.watch(memory)
         self._calls = self._host.calls = functions(sandbox, instance)
         version = self._call("getVersion")
         if version != 2:
