@@ -16,35 +16,36 @@ def check_partitions(
     jobs: Mapping[int, Job], turns: Turns, ready: Sequence[Partition], stages: Stages
 ) -> None:
     """Every partition of a live job is in exactly the one place that its state says; AssertionError else."""
-    synthesizing = {p for s in stages if s.worker.role is Role.SYNTHESIS for p in s.partitions.values()}
-    proving = set() if stages.gpu is None else set(stages.gpu.partitions.values())
-    assert not synthesizing & proving, "a partition is with two workers"
+    synthesizing = [p for s in stages if s.worker.role is Role.SYNTHESIS for p in s.partitions.values()]
+    proving = [] if stages.gpu is None else list(stages.gpu.partitions.values())
+    by_state: dict[PartitionState, set[Partition]] = {state: set() for state in PartitionState}
     for job in jobs.values():
-        assert job.done < len(job.partitions), f"job {job.id} is done and still here"
-        assert job.done == sum(p.state is PartitionState.DONE for p in job.partitions)
-        assert (job in turns) == bool(job.waiting), f"job {job.id} has a turn without waiting, or none"
-        waiting = set(job.waiting)
-        assert len(waiting) == len(job.waiting), f"a partition of job {job.id} waits twice"
+        _check_job(job, turns)
         for p in job.partitions:
-            places = {
-                PartitionState.QUEUED: p.id.index in waiting,
-                PartitionState.SYNTHESIZING: p in synthesizing,
-                PartitionState.READY: p in ready,
-                PartitionState.PROVING: p in proving,
-                PartitionState.DONE: p.result is not None,
-                PartitionState.DROPPED: False,
-            }
-            found = [state for state, here in places.items() if here]
-            assert found == [p.state], f"partition {p.id} is {p.state}, and found in {found}"
-            assert len(p.failures) < job.max_attempts, f"partition {p.id} has no attempt left"
+            by_state[p.state].add(p)
+    assert not by_state[PartitionState.DROPPED], "a partition is dropped and its job lives"
+    assert {p for p in synthesizing if p.live} == by_state[PartitionState.SYNTHESIZING]
+    assert {p for p in proving if p.live} == by_state[PartitionState.PROVING]
+    assert set(ready) == by_state[PartitionState.READY], "the ready partitions are not those that are kept"
     for p in (*synthesizing, *proving, *ready):
-        assert (p.job.id in jobs and p.job is jobs[p.job.id]) == p.live, f"partition {p.id} outlives its job"
+        assert (jobs.get(p.job.id) is p.job) == p.live, f"partition {p.id} outlives its job"
     for job in turns:
         assert jobs.get(job.id) is job, f"job {job.id} has ended and still takes turns"
     assert list(ready) == sorted(ready, key=lambda p: p.ready_order), "the ready ones are out of order"
     for stage in stages:
         assert stage.worker.role is Role.GPU or len(stage.partitions) <= 1, f"{stage.worker} has too many"
         assert stage.reported is None or stage.reported[0] in stage.partitions, f"{stage.worker} reported"
+
+
+def _check_job(job: Job, turns: Turns) -> None:
+    done = [p for p in job.partitions if p.state is PartitionState.DONE]
+    assert job.done == len(done) < len(job.partitions), f"job {job.id} is done and still here"
+    assert all(p.result is not None for p in done), f"job {job.id} has lost a proof"
+    queued = [p.id.index for p in job.partitions if p.state is PartitionState.QUEUED]
+    assert sorted(job.waiting) == queued, f"job {job.id}: the queued partitions are not those that wait"
+    assert (job in turns) == bool(job.waiting), f"job {job.id} takes turns without waiting, or waits without"
+    for p in job.partitions:
+        assert len(p.failures) < job.max_attempts, f"partition {p.id} has no attempt left"
 
 
 def check_leases(ready: Sequence[Partition], stages: Stages, memory: Memory) -> None:

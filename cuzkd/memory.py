@@ -8,10 +8,20 @@ follows what there is; the configured one is tried again for a partition that co
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Sequence
+
 from cuzkd.events import Command, CreateSegment, PrepareSegment, UnlinkSegment, Worker
 from cuzkd.ipc.handle import Handle
 from cuzkd.ipc.pool import Pool, Pooled, SegmentState
 from cuzkd.model import SegmentLayout
+
+
+class Wait(enum.Enum):
+    """Why there is no segment for a partition yet, and so whether a later one may start before it."""
+
+    FOR_A_LEASE_TO_END = enum.auto()
+    FOR_ALL_THAT_COMES_FREE = enum.auto()
 
 
 class Memory:
@@ -32,9 +42,11 @@ class Memory:
 
     # ---- the gpu process and its segments
 
-    def gpu_up(self, worker: Worker) -> list[Command]:
-        """Have a new gpu process prepare every segment."""
-        return [PrepareSegment(worker, s.name, s.size_bytes) for s in self._segments()]
+    def gpu_up(self, worker: Worker, first: Sequence[str]) -> list[Command]:
+        """Have a new gpu process prepare every segment; those in `first` it will read soon."""
+        rest = [s.name for s in self._segments() if s.name not in first]
+        segments = [s for name in (*first, *rest) if (s := self.pool.get(name)) is not None]
+        return [PrepareSegment(worker, s.name, s.size_bytes) for s in segments]
 
     def gpu_down(self) -> None:
         """No segment is prepared any more; leases go on."""
@@ -106,11 +118,12 @@ class Memory:
         self._aside.clear()
         self._smallest_need = smallest_need
 
-    def set_aside(self, need: int, *, startable: bool) -> list[Command] | None:
+    def set_aside(self, need: int, *, startable: bool) -> list[Command] | Wait:
         """Find the segment that a waiting partition will get: one free or coming, else one to be created.
 
-        None when it waits for memory that others hold and all that is free is kept for it: nobody may
-        overtake it. Free segments are unlinked to make room only if it is `startable` but for memory, and
+        Without one, a partition waits for a segment that is large enough and leased, which takes nothing
+        from others; or there is none so large, and all memory that is free or comes free is kept for it.
+        Free segments are unlinked to make room only for a partition that is `startable` but for memory, and
         only if it could not run otherwise or no waiting partition could use them.
         """
         in_sight = [s for s in self._segments() if s.handle is None and s.name not in self._aside]
@@ -120,7 +133,7 @@ class Memory:
             return []
         large_enough = sum(s.size_bytes >= need for s in self._segments())
         if large_enough >= self.max_segments:
-            return []
+            return Wait.FOR_A_LEASE_TO_END
         if not self.pool.can_fit(need):
             self.pool.limit_bytes = self.limit_bytes
         commands: list[Command] = []
@@ -130,7 +143,7 @@ class Memory:
         if made is not None:
             self._aside.add(made.name)
             return [*commands, CreateSegment(made.name, made.size_bytes)]
-        return [] if large_enough else None
+        return Wait.FOR_A_LEASE_TO_END if large_enough else Wait.FOR_ALL_THAT_COMES_FREE
 
     def _free_is_spare(self) -> bool:
         free = (s for s in self.pool if s.state is SegmentState.FREE)

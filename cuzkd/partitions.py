@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cuzkd.errors import InvalidTransition
+from cuzkd.events import JobAccepted
 from cuzkd.ipc.handle import Handle
 from cuzkd.model import CircuitRef, JobState, PartitionId, SegmentLayout
 
@@ -98,14 +99,15 @@ class Job:
     done: int = 0
 
     @classmethod
-    def of(
-        cls, job: int, uid: int, *, order: int, circuit: CircuitRef, partitions: int, max_attempts: int
-    ) -> Job:
+    def of(cls, accepted: JobAccepted, *, order: int, max_attempts: int) -> Job:
         """A job whose partitions are all queued."""
-        layout = SegmentLayout.of(circuit.shape)
-        made = cls(job, uid, order, circuit, max_attempts, layout, [], list(range(partitions)))
-        made.partitions = [Partition(PartitionId(job, index), made) for index in range(partitions)]
-        return made
+        indices = range(accepted.partitions)
+        layout = SegmentLayout.of(accepted.circuit.shape)
+        job = cls(
+            accepted.job, accepted.uid, order, accepted.circuit, max_attempts, layout, [], list(indices)
+        )
+        job.partitions = [Partition(PartitionId(job.id, index), job) for index in indices]
+        return job
 
     @property
     def state(self) -> JobState:

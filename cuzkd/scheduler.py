@@ -15,19 +15,11 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import Final
 
-from cuzkd import events, invariants
-from cuzkd.errors import (
-    CuzkdError,
-    InvalidTransition,
-    Poisoned,
-    Refused,
-    ResourceExhausted,
-    TooLarge,
-    WrongProof,
-)
+from cuzkd import errors, events, invariants
+from cuzkd.errors import CuzkdError, InvalidTransition
 from cuzkd.events import Command, Event, Worker
 from cuzkd.ipc.handle import Handle
-from cuzkd.memory import Memory
+from cuzkd.memory import Memory, Wait
 from cuzkd.model import Role
 from cuzkd.partitions import Job, Partition, PartitionState
 from cuzkd.stages import Stage, Stages
@@ -123,21 +115,14 @@ class Scheduler:
     def _accept(self, event: events.JobAccepted) -> None:
         if event.job in self.jobs or event.partitions < 1:
             raise InvalidTransition(f"job {event.job} of {event.partitions} partitions cannot be accepted")
-        job = Job.of(
-            event.job,
-            event.uid,
-            order=self._accepted,
-            circuit=event.circuit,
-            partitions=event.partitions,
-            max_attempts=self._max_attempts,
-        )
+        job = Job.of(event, order=self._accepted, max_attempts=self._max_attempts)
         self._accepted += 1
         self.jobs[job.id] = job
         self._turns.join(job)
         need, limit = job.layout.size_bytes, self.memory.limit_bytes
         if need > limit:  # the layout is of whole pages
             told = f"a partition needs a segment of {need} bytes, and pool.limit is {limit} bytes"
-            self._fail(job, TooLarge(told))
+            self._fail(job, errors.TooLarge(told))
 
     def _fail(self, job: Job, error: CuzkdError) -> None:
         """End a job: what waits of it is dropped now, what runs when its worker has reported it."""
@@ -163,13 +148,14 @@ class Scheduler:
         partition.failures.append(failure)
         if len(partition.failures) >= self._max_attempts:
             history = "; ".join(partition.failures)
-            self._fail(partition.job, error or Poisoned(f"partition {partition.id.index}: {history}"))
+            self._fail(partition.job, error or errors.Poisoned(f"partition {partition.id.index}: {history}"))
 
     # ---- workers
 
     def _worker_up(self, worker: Worker) -> None:
         if worker.role is not Role.INGEST and self.stages.up(worker) and worker.role is Role.GPU:
-            self._out.extend(self.memory.gpu_up(worker))
+            holding = [p.handle.segment for p in self._ready if p.handle is not None]
+            self._out.extend(self.memory.gpu_up(worker, holding))
 
     def _worker_down(self, event: events.WorkerDown) -> None:
         if event.worker.role is Role.INGEST:
@@ -227,7 +213,7 @@ class Scheduler:
         self._out.extend(self.memory.failed(event.segment))
         for job in [job for job in self._turns if not self.memory.can_fit(job.layout.size_bytes)]:
             told = f"no shared memory for {job.layout.size_bytes} bytes: {event.error.message}"
-            self._fail(job, ResourceExhausted(told))
+            self._fail(job, errors.ResourceExhausted(told))
 
     def _segment_drained(self, event: events.SegmentDrained) -> None:
         stage = self.stages.live(event.worker)
@@ -302,9 +288,9 @@ class Scheduler:
         if not partition.live:
             return
         error = event.error
-        if isinstance(error, Refused):
+        if isinstance(error, errors.Refused):
             self._fail(partition.job, error)
-        elif isinstance(error, WrongProof):
+        elif isinstance(error, errors.WrongProof):
             partition.wrong_proofs += 1
             if partition.wrong_proofs >= _WRONG_PROOFS_MAX:
                 self.device_suspect = True
@@ -343,17 +329,23 @@ class Scheduler:
         if self.stages.gpu is None:
             return
         idle = self.stages.idle_synthesis()
-        smallest = min((job.layout.size_bytes for job in self._turns), default=0)
-        self.memory.begin_round(smallest)
+        self.memory.begin_round(min((job.layout.size_bytes for job in self._turns), default=0))
+        in_vain: set[int] = set()
         for job in list(self._turns.upcoming(self.memory.max_segments)):
+            need = job.layout.size_bytes
+            if need in in_vain:
+                continue
             handle = self.memory.lease(job.layout, idle[0].worker) if idle else None
             if handle is not None:
                 self._start(job, idle.pop(0), handle)
                 continue
-            commands = self.memory.set_aside(job.layout.size_bytes, startable=bool(idle))
-            if commands is None:
-                return
-            self._out.extend(commands)
+            match self.memory.set_aside(need, startable=bool(idle)):
+                case Wait.FOR_A_LEASE_TO_END:
+                    in_vain.add(need)
+                case Wait.FOR_ALL_THAT_COMES_FREE:
+                    return
+                case commands:
+                    self._out.extend(commands)
 
     def _start(self, job: Job, stage: Stage, handle: Handle) -> None:
         partition = job.take_lowest()
