@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from containers import Container, KeyFields, patch
+from hypothesis import strategies as st
 
 from cuzkd.errors import BadFile, CuzkdError, TooLarge, Unsupported
 from cuzkd.kernels.params import PARAMS
@@ -268,3 +269,14 @@ ACCEPTED: list[tuple[str, Callable[[bytes], bytes]]] = [
     ("trailing bytes", _on_parts(lambda parts: replace(parts, tail=b"and so on"))),
     ("a name that is not ASCII in section 10", _on_section(10, lambda old: old + "naïve – 名".encode())),
 ]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
+    """One of the files, perhaps cut, with bytes and whole words overwritten, most often near its start."""
+    data = bytearray(draw(st.sampled_from(seeds)))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.one_of(st.integers(0, 60), st.integers(0, len(data) - 1)))
+        new = draw(st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 8, bytes(8)])))
+        data[at : at + len(new)] = new
+    return bytes(data[: draw(st.one_of(st.just(len(data)), st.integers(0, len(data))))])

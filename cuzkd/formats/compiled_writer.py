@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import tempfile
@@ -25,6 +26,7 @@ from cuzkd.formats.compiled import (
 from cuzkd.model import CircuitRef, page_align
 
 _TEMPORARY = ".writing-"
+_LOCK = ".lock"
 
 
 class CompiledWriter:
@@ -33,6 +35,8 @@ class CompiledWriter:
     def __init__(self, circuits_dir: Path) -> None:
         self._circuits_dir = circuits_dir
         circuits_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = _open_lock(circuits_dir)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=circuits_dir))
         self._file = os.open(self._path / ARRAYS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._end = 0
@@ -46,6 +50,7 @@ class CompiledWriter:
     ) -> None:
         os.close(self._file)
         shutil.rmtree(self._path, ignore_errors=True)
+        os.close(self._lock)
 
     def allocate(self, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
         """A writable array of this name in the file, its blocks reserved.
@@ -102,9 +107,23 @@ class CompiledWriter:
 
 
 def remove_leftovers(circuits_dir: Path) -> None:
-    """Remove what a writer that died left in the directory. Only for when nobody writes there."""
-    for path in circuits_dir.glob(f"{_TEMPORARY}*"):
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove what writers that died left in the directory; nothing is removed while any writer lives."""
+    if not circuits_dir.is_dir():
+        return
+    lock = _open_lock(circuits_dir)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in circuits_dir.glob(f"{_TEMPORARY}*"):
+            shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
+
+
+def _open_lock(circuits_dir: Path) -> int:
+    """The file that writers hold a shared lock on; locks end with their holder, however it dies."""
+    return os.open(circuits_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _sync_directory(path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuzkd.formats.compiled import find_compiled
+from cuzkd.formats.compiled_writer import remove_leftovers
 from cuzkd.ingest.compile import compile_zkey
 from cuzkd.model import CircuitRef
 
@@ -36,11 +37,15 @@ class Identity:
 
 
 class KnownFiles:
-    """The circuits of the `capacity` key files seen last; one user's files say nothing about another's."""
+    """The circuits of the `capacity` key files seen last; one user's files say nothing about another's.
+
+    Making it also removes what a compilation that was killed left in `circuits_dir`.
+    """
 
     def __init__(
         self, circuits_dir: Path, *, capacity: int = 4096, now_ns: Callable[[], int] = time.time_ns
     ) -> None:
+        remove_leftovers(circuits_dir)
         self._circuits_dir = circuits_dir
         self._capacity = capacity
         self._now_ns = now_ns

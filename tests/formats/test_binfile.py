@@ -12,7 +12,7 @@ import pytest
 from containers import Container
 from fixtures import bundled, bundled_cases
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from key_mutations import damaged
 
 from cuzkd.errors import BadFile, CuzkdError
 from cuzkd.formats.binfile import Format, Stream, open_container, read_exactly
@@ -121,19 +121,8 @@ SEEDS = [case.zkey.read_bytes() for case in bundled_cases()]
 SEEDS += [bundled(f"publics_{curve}").witness.read_bytes() for curve in ("bn128", "bls12381")]
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """A real file, cut and with bytes and whole words overwritten, most often near its start."""
-    data = bytearray(draw(st.sampled_from(SEEDS)))
-    for _ in range(draw(st.integers(0, 6))):
-        at = draw(st.one_of(st.integers(0, 60), st.integers(0, len(data) - 1)))
-        new = draw(st.one_of(st.binary(min_size=1, max_size=8), st.sampled_from([b"\xff" * 8, bytes(8)])))
-        data[at : at + len(new)] = new
-    return bytes(data[: draw(st.one_of(st.just(len(data)), st.integers(0, len(data))))])
-
-
 @settings(deadline=1000, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
-@given(damaged())
+@given(damaged(SEEDS))
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(data: bytes):
     for read in (open_zkey, open_wtns):
         try:

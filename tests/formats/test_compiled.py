@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,11 @@ def circuit(tmp_path: Path) -> Path:
     with bundled("publics_bn128").zkey.open("rb") as key:
         ref, _ = compile_zkey(key.fileno(), "key", tmp_path, threads=1)
     return tmp_path / ref.digest
+
+
+def names_in(circuits: Path) -> list[str]:
+    """What lies in a directory of circuits, the writers' lock aside."""
+    return [path.name for path in circuits.iterdir() if path.name != ".lock"]
 
 
 def edit_manifest(path: Path, change) -> None:
@@ -161,14 +168,14 @@ def written(circuits: Path, circuit: Path, *, publish: bool) -> CircuitRef:
 
 def test_a_writer_that_gives_up_leaves_nothing(circuit: Path, tmp_path: Path):
     written(tmp_path / "other", circuit, publish=False)
-    assert list((tmp_path / "other").iterdir()) == []
+    assert names_in(tmp_path / "other") == []
 
 
 def test_who_comes_second_accepts_the_first_ones_circuit(circuit: Path):
     before = (circuit / ARRAYS).stat().st_ino
     ref = written(circuit.parent, circuit, publish=True)
     assert (circuit / ARRAYS).stat().st_ino == before
-    assert [path.name for path in circuit.parent.iterdir()] == [ref.digest]
+    assert names_in(circuit.parent) == [ref.digest]
 
 
 def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: Path):
@@ -181,7 +188,18 @@ def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: P
 
 
 def test_what_a_dead_writer_left_is_removed_and_circuits_are_not(circuit: Path):
-    writer = CompiledWriter(circuit.parent)
+    code = (
+        "import os, pathlib, sys; from cuzkd.formats.compiled_writer import CompiledWriter;"
+        "CompiledWriter(pathlib.Path(sys.argv[1])).allocate('a', '<u8', (4096,)); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, circuit.parent], check=True)
+    assert len(names_in(circuit.parent)) == 2
     remove_leftovers(circuit.parent)
-    assert [path.name for path in circuit.parent.iterdir()] == [circuit.name]
-    writer.__exit__(None, None, None)
+    assert names_in(circuit.parent) == [circuit.name]
+
+
+def test_what_a_living_writer_writes_is_not_removed(circuit: Path):
+    with CompiledWriter(circuit.parent):
+        remove_leftovers(circuit.parent)
+        assert len(names_in(circuit.parent)) == 2
+    assert names_in(circuit.parent) == [circuit.name]
