@@ -19,6 +19,33 @@ def combine(curve: str, g2: bool, points: _Limbs, scalars: _Limbs, out: _Limbs, 
 def pairing(curve: str, p: _Limbs, q: _Limbs, out: _Limbs) -> None: ...
 def product_is_one(curve: str, p: _Limbs, q: _Limbs) -> bool: ...
 
+# bind_bulk.cpp
+def ntt(curve: str, values: _Limbs, inverse: bool, threads: int) -> None: ...
+def odd_coset_quotient(
+    curve: str, a: _Limbs, b: _Limbs, c: _Limbs, log_domain: int, out: _Limbs, scratch: _Limbs, threads: int
+) -> None: ...
+def check_csr(
+    curve: str,
+    row_ptr: _Limbs,
+    cols: npt.NDArray[np.uint32],
+    coeffs: npt.NDArray[np.uint32],
+    values: _Limbs,
+    columns: int,
+    threads: int,
+) -> tuple[int, int] | None: ...
+def evaluate(
+    curve: str,
+    row_ptr: _Limbs,
+    cols: npt.NDArray[np.uint32],
+    coeffs: npt.NDArray[np.uint32],
+    values: _Limbs,
+    z: _Limbs,
+    out: _Limbs,
+    threads: int,
+) -> None: ...
+def hadamard(curve: str, a: _Limbs, b: _Limbs, out: _Limbs, threads: int) -> None: ...
+def msm(curve: str, g2: bool, bases: _Limbs, scalars: _Limbs, out: _Limbs, threads: int) -> None: ...
+
 # bind_setup.cpp
 def r1cs_count(
     section: npt.NDArray[np.uint8], constraints: int, wires: int, modulus: _Limbs, row_ptr: _Limbs
