@@ -6,12 +6,12 @@ import json
 
 import pytest
 from containers import Container, patch
+from cuzkd.kernels.verify import verify
 from fixtures import Case, bundled, bundled_cases, each
 from oracle import prove, public_inputs, verifying_key
 
 from cuzkd.formats.vkey import load_vkey
 from cuzkd.kernels.params import PARAMS
-from cuzkd.kernels.verify import verify
 from cuzkd.model import Curve
 
 

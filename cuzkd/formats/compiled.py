@@ -23,7 +23,7 @@ import numpy.typing as npt
 from cuzkd.errors import BadFile, NotFound
 from cuzkd.formats import jsontext
 from cuzkd.kernels.curve import Group, decode
-from cuzkd.kernels.evaluate import Csr
+from cuzkd.kernels.evaluate import Csr, check_csr
 from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey
 
 FORMAT_VERSION = 1
@@ -164,17 +164,17 @@ class CompiledCircuit:
         )
 
     def _matrix(self, name: str) -> Csr:
-        row_ptr, cols, coeffs = (self._arrays[f"{name}.{part}"] for part in ("row_ptr", "cols", "coeffs"))
-        values = self._arrays["values"]
-        sound = (
-            row_ptr[0] == 0
-            and row_ptr[-1] == len(cols)
-            and bool((row_ptr[1:] >= row_ptr[:-1]).all())
-            and (len(cols) == 0 or (cols.max() < self.ref.shape.num_vars and coeffs.max() < len(values)))
+        matrix = Csr(
+            row_ptr=self._arrays[f"{name}.row_ptr"],
+            cols=self._arrays[f"{name}.cols"],
+            coeffs=self._arrays[f"{name}.coeffs"],
+            values=self._arrays["values"],
         )
-        if not sound:
-            raise _damaged(self.path, f"an index of matrix {name.upper()} is out of bounds")
-        return Csr(row_ptr, cols, coeffs, values)
+        shape = self.ref.shape
+        fault = check_csr(shape.curve, matrix, shape.num_vars, threads=1)
+        if fault is not None:
+            raise _damaged(self.path, f"{name}.{fault.array}[{fault.index}] is out of bounds")
+        return matrix
 
 
 def find_compiled(circuits_dir: Path, digest: str) -> Manifest | None:

@@ -18,12 +18,13 @@ from containers import Container
 from fixtures import Case, bundled, bundled_cases, each
 from hypothesis import HealthCheck, given, settings
 from key_mutations import ACCEPTED, MUTATIONS, Mutation, damaged
-from oracle import Key, verifying_key
+from oracle import Key, evaluations, verifying_key, witness_values
 
 from cuzkd.errors import BadFile, CuzkdError, ResourceExhausted
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.ingest.compile import compile_zkey
-from cuzkd.kernels.evaluate import Csr
+from cuzkd.kernels.evaluate import Csr, evaluate
+from cuzkd.kernels.field import from_montgomery, ints_from_scalars, scalars_from_ints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef, Curve
 
@@ -72,6 +73,18 @@ def test_a_compiled_circuit_holds_what_the_key_says(case: Case, tmp_path: Path):
         assert len(matrix.row_ptr) == ref.shape.rows + 1
     assert ref.shape.rows == max(entry[1] for entry in entries) + 1
     assert circuit.vkey == verifying_key(data)
+
+
+@each(bundled_cases())
+def test_the_matrices_mean_to_the_kernels_what_the_key_says(case: Case, tmp_path: Path):
+    data, w = case.zkey.read_bytes(), witness_values(case.witness.read_bytes())
+    circuit, ref = compile_bytes(data, tmp_path)
+    curve, z = case.curve, scalars_from_ints(w)
+    for matrix, expected in zip((circuit.matrix_a, circuit.matrix_b), evaluations(Key(data), w), strict=True):
+        out = np.empty((ref.shape.rows, 4), dtype=np.uint64)
+        evaluate(curve, matrix, z, out, threads=1)
+        found = ints_from_scalars(from_montgomery(curve, out, threads=1))
+        assert found + [0] * (ref.shape.domain_size - ref.shape.rows) == expected
 
 
 @each(BASES)
