@@ -1,7 +1,7 @@
 """What a process's death costs: its leases, its partitions' progress, and one attempt of the guilty one."""
 
 from cuzkd.errors import Poisoned, ResourceExhausted
-from cuzkd.events import CompleteJob, PrepareSegment, Prove, SegmentFailed
+from cuzkd.events import CompleteJob, PrepareSegment, Prove
 from cuzkd.model import Phase, Role
 from cuzkd.partitions import PartitionState
 from tests.scheduler.world import MIB, World
@@ -168,18 +168,42 @@ def test_a_segment_that_was_being_made_is_prepared_by_the_next_gpu_process() -> 
     assert isinstance(world.ends[1], CompleteJob)
 
 
+def lose_written_segment(world: World) -> str:
+    """A new gpu process cannot prepare the segment that the synthesis worker is writing."""
+    segment = world.synthesis().orders[0].handle.segment
+    world.kill(Role.GPU)
+    world.up(Role.GPU)
+    assert world.fail_segment(segment, NO_SPACE) == []
+    return segment
+
+
 def test_a_segment_lost_while_it_is_written_is_kept_until_its_writer_reports() -> None:
     world = running()
-    [order] = world.synthesis().orders
-    new_gpu_worker = world.kill(Role.GPU) or world.up(Role.GPU)
-    world.gpu.to_prepare.clear()
-    world.feed(SegmentFailed(order.handle.segment, NO_SPACE, new_gpu_worker))
-    assert order.handle.segment in world.segments
+    segment = lose_written_segment(world)
+    assert segment in world.segments
     world.synthesize()
-    assert order.handle.segment not in world.segments
+    assert segment not in world.segments
     assert state(world) is PartitionState.QUEUED
     world.settle()
     assert isinstance(world.ends[1], CompleteJob), "the configured limit is tried again for it"
+
+
+def test_a_segment_lost_while_it_is_written_is_kept_until_its_writer_dies() -> None:
+    world = running()
+    segment = lose_written_segment(world)
+    world.kill(Role.SYNTHESIS)
+    assert segment not in world.segments
+    world.up(Role.SYNTHESIS)
+    world.settle()
+    assert isinstance(world.ends[1], CompleteJob)
+
+
+def test_a_lost_segment_is_not_prepared_again() -> None:
+    world = running()
+    segment = lose_written_segment(world)
+    world.kill(Role.GPU)
+    world.up(Role.GPU)
+    assert segment not in world.gpu.to_prepare
 
 
 def test_a_segment_lost_while_its_partition_is_ready_costs_a_synthesis() -> None:

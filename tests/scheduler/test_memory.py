@@ -124,6 +124,34 @@ def test_segments_that_no_waiting_partition_can_use_make_room_for_more_of_those_
     assert created(world)[4:] == [2 * MIB] * 2
 
 
+def test_free_segments_stay_while_no_worker_could_use_what_their_memory_would_become() -> None:
+    world = World(limit_bytes=5 * MIB, workers=2)
+    world.submit(MIB, partitions=4)
+    world.settle()
+    world.submit(MIB, partitions=2)
+    world.submit(3 * MIB)
+    assert unlinked(world) == [], "both workers are busy"
+    world.synthesize(0)
+    assert len(unlinked(world)) == 2
+    world.settle()
+    assert len(world.ends) == 3
+
+
+def test_free_segments_stay_that_a_waiting_partition_can_use() -> None:
+    world = World(limit_bytes=5 * MIB, workers=2)
+    world.submit(MIB, partitions=3)
+    world.settle()
+    world.submit(2 * MIB)
+    world.prepare(world.gpu.to_prepare[0])
+    world.submit(MIB)
+    assert created(world) == [MIB, MIB, MIB, 2 * MIB]
+    world.submit(2 * MIB, uid=1)
+    world.submit(MIB, uid=2)
+    world.synthesize(1)
+    assert unlinked(world) == [], "4.0 will get the segment that 2.0 has"
+    assert world.started()[-1] == "5.0"
+
+
 def test_the_limit_follows_when_shared_memory_runs_out_and_the_work_goes_on() -> None:
     world = World(workers=2)
     job = world.submit(partitions=8)

@@ -106,6 +106,16 @@ def test_a_retried_partition_starts_at_its_old_place() -> None:
     assert world.started() == ["1.0", "1.0", "2.0", "1.1", "1.2"]
 
 
+def test_an_older_job_s_lost_partition_goes_before_a_younger_job_of_its_uid() -> None:
+    world = World()
+    world.submit(partitions=1)
+    world.submit(partitions=1)
+    world.prepare(world.gpu.to_prepare[0])
+    world.kill(Role.SYNTHESIS)
+    world.up(Role.SYNTHESIS)
+    assert world.started() == ["1.0", "1.0"]
+
+
 def test_a_job_number_cannot_be_accepted_twice_while_it_lives() -> None:
     world = World()
     job = world.submit()
