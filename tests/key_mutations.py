@@ -61,6 +61,13 @@ def _entry(index: int, field: int, value: Callable[[KeyFields], int]) -> Callabl
     return _on_parts(change)
 
 
+def _halved_domain(data: bytes) -> bytes:
+    """A domain that is too small for the rows, though it agrees with section 9."""
+    parts = Container.parse(_count_field(2, lambda key: key.domain_size // 2)(data))
+    points = parts.section(9)
+    return parts.with_section(9, points[: len(points) // 2]).build()
+
+
 def _entry_value_too_large(data: bytes) -> bytes:
     parts = Container.parse(data)
     r = PARAMS[KeyFields.of(parts).curve].r
@@ -179,8 +186,14 @@ _STRUCTURAL = [
     ("domain 0", _count_field(2, lambda _: 0), BadFile, "domain has 0 points"),
     ("domain doubled", _count_field(2, lambda key: 2 * key.domain_size), BadFile, r"section 9 \(H\)"),
     ("domain 2^31", _count_field(2, lambda _: 1 << 31), BadFile, r"section 9 \(H\) .*not 2147483648"),
+    ("nPublic + 1", _count_field(1, lambda key: key.num_public + 1), BadFile, r"section 3 \(IC\).*section 8"),
     ("nPublic 1000", _count_field(1, lambda _: 1000), BadFile, "1000 of .* wires are public"),
-    ("n8q swapped", _on_section(2, lambda old: struct.pack("<I", 80 - old[0]) + old[4:]), Exception, "prime"),
+    (
+        "n8q swapped",
+        _on_section(2, lambda old: struct.pack("<I", 80 - old[0]) + old[4:]),
+        CuzkdError,
+        "prime",
+    ),
     (
         "q changed by a bit",
         _on_section(2, lambda old: patch(old, 4, bytes([old[4] ^ 2]))),
@@ -220,6 +233,7 @@ _CONTENT = [
         BadFile,
         "section 4 .*entry 0: signal 4294967295",
     ),
+    ("domain and H halved", _halved_domain, BadFile, r"section 4 .*entry \d+: row \d+ is not below"),
     ("coefficient above r", _entry_value_too_large, BadFile, "section 4 .*entry 0: the value is not below r"),
     *(
         (

@@ -15,6 +15,8 @@ from fixtures import Case, bundled, bundled_cases, each
 
 from cuzkd.errors import BadFile, BadWitness, CuzkdError, Unsupported
 from cuzkd.formats.wtns import open_wtns
+from cuzkd.kernels.field import first_noncanonical, scalars_from_ints
+from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitShape, Curve
 
 SHAPE = CircuitShape(Curve.BN254, rows=3, num_vars=4, num_public=1, log_domain=2)
@@ -108,6 +110,23 @@ def test_a_witness_of_another_curve_is_refused():
 def test_a_witness_of_another_length_is_refused():
     with pytest.raises(BadWitness, match="32 values, but the circuit has 4 wires"):
         values_of(bundled("squarings_bn128").witness, SHAPE)
+
+
+@pytest.mark.parametrize("wire", [1, 2, 3])
+@each([bundled("multiplier_bn128"), bundled("multiplier_bls12381")])
+def test_a_value_of_the_same_residue_above_r_is_found_by_its_readers_check(
+    case: Case, wire: int, tmp_path: Path
+):
+    """The other provers take it: public values then stand unreduced in public.json."""
+    parts, r = Container.parse(case.witness.read_bytes()), PARAMS[case.curve].r
+    value = int.from_bytes(parts.section(2)[32 * wire : 32 * wire + 32], "little") + r
+    path = tmp_path / "w"
+    path.write_bytes(
+        parts.with_section(2, patch(parts.section(2), 32 * wire, value.to_bytes(32, "little"))).build()
+    )
+    values = scalars_from_ints(values_of(path))
+    assert first_noncanonical(case.curve, values, threads=1) == wire
+    assert first_noncanonical(case.curve, scalars_from_ints(values_of(case.witness)), threads=1) is None
 
 
 @each(bundled_cases())
