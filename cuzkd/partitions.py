@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from cuzkd.errors import InvalidTransition
@@ -60,17 +59,17 @@ class Partition:
     state: PartitionState = PartitionState.QUEUED
     handle: Handle | None = None
     ready_order: int = 0
-    failures: list[str] = field(default_factory=list)
+    failures: tuple[str, ...] = ()
     wrong_proofs: int = 0
     result: tuple[bytes, bytes] | None = None
-    story: deque[str] = field(default_factory=lambda: deque(maxlen=_STORY_STEPS))
+    story: tuple[str, ...] = ()
 
     def move(self, to: PartitionState, because: str) -> None:
         """Take one step of the picture above; `InvalidTransition` tells the story of those before it."""
         if to not in _STEPS[self.state]:
             told = "; ".join(self.story) or "accepted"
             raise InvalidTransition(f"partition {self.id}: {self.state} → {to} ({because}), after: {told}")
-        self.story.append(f"{to} ({because})")
+        self.story = (*self.story[1 - _STORY_STEPS :], f"{to} ({because})")
         self.state = to
 
     @property

@@ -145,10 +145,10 @@ class Scheduler:
 
     def _charge(self, partition: Partition, failure: str, error: CuzkdError | None = None) -> None:
         """Count an attempt; the last one fails the job, with what the worker said if it said something."""
-        partition.failures.append(failure)
+        partition.failures = (*partition.failures, failure)
         if len(partition.failures) >= self._max_attempts:
-            history = "; ".join(partition.failures)
-            self._fail(partition.job, error or errors.Poisoned(f"partition {partition.id.index}: {history}"))
+            died = errors.Poisoned("; ".join(partition.failures))
+            self._fail(partition.job, _of_partition(partition, error or died))
 
     # ---- workers
 
@@ -289,12 +289,12 @@ class Scheduler:
             return
         error = event.error
         if isinstance(error, errors.Refused):
-            self._fail(partition.job, error)
+            self._fail(partition.job, _of_partition(partition, error))
         elif isinstance(error, errors.WrongProof):
             partition.wrong_proofs += 1
             if partition.wrong_proofs >= _WRONG_PROOFS_MAX:
                 self.device_suspect = True
-                self._fail(partition.job, error)
+                self._fail(partition.job, _of_partition(partition, error))
             else:
                 self._requeue(partition, "its proof was wrong")
         else:
@@ -354,3 +354,10 @@ class Scheduler:
         stage.begin(partition)
         partition.move(PartitionState.SYNTHESIZING, f"leased {handle.segment}")
         self._out.append(events.Synthesize(stage.worker, partition.id, job.circuit, handle))
+
+
+def _of_partition(partition: Partition, error: CuzkdError) -> CuzkdError:
+    """The error with the partition's number before it, where the job has more than one."""
+    if len(partition.job.partitions) == 1:
+        return error
+    return type(error)(f"partition {partition.id.index}: {error.message}", advice=error.advice)

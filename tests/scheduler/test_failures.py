@@ -36,6 +36,14 @@ def test_refused_input_fails_the_job_at_once_with_that_error(error: CuzkdError) 
     assert world.scheduler.counters.jobs_failed == 1
 
 
+def test_the_error_says_which_of_several_partitions_it_was() -> None:
+    world = running(workers=2, partitions=2)
+    world.fail(world.synthesis(1), world.synthesis(1).orders[0], BadWitness("row 3", advice="look at it"))
+    error = world.error_of(1)
+    assert isinstance(error, BadWitness)
+    assert (error.message, error.advice) == ("partition 1: row 3", "look at it")
+
+
 def test_other_failures_are_retried_from_synthesis_and_count_as_attempts() -> None:
     world = running(max_attempts=2)
     error = ResourceExhausted("out of device memory")
