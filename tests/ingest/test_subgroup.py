@@ -1,0 +1,85 @@
+"""A point that is on its curve but not of order r is refused: sums over it would mean nothing."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from containers import Container, patch
+from fixtures import bundled
+
+from cuzkd.errors import BadFile
+from cuzkd.ingest.compile import compile_zkey
+from cuzkd.kernels.curve import Group, encode
+from cuzkd.kernels.params import PARAMS, fp2_mul, fp2_pow
+from cuzkd.model import G1, G2, Curve
+
+HEADER_BETA2 = 2
+"""beta2 stands behind two G1 points in section 2."""
+
+
+def some_g1(curve: Curve) -> G1:
+    """The first point of y² = x³ + b with x ≥ 1: of order r by a negligible chance only, unless all are."""
+    params = PARAMS[curve]
+    for x in count(1):
+        square = (x**3 + params.b) % params.q
+        y = pow(square, (params.q + 1) // 4, params.q)
+        if y * y % params.q == square:
+            return x, y
+
+
+def some_g2(curve: Curve) -> G2:
+    """The first point of the twist with x = n + u; root by Adj, Rodríguez-Henríquez, eprint 2012/685."""
+    params = PARAMS[curve]
+    q = params.q
+    for n in count(1):
+        x = (n, 1)
+        cube = fp2_mul(q, x, fp2_mul(q, x, x))
+        square = ((cube[0] + params.b2[0]) % q, (cube[1] + params.b2[1]) % q)
+        half = fp2_pow(q, square, (q - 3) // 4)
+        root = fp2_mul(q, half, square)
+        alpha = fp2_mul(q, half, root)
+        if alpha == (q - 1, 0):
+            y = fp2_mul(q, (0, 1), root)
+        else:
+            y = fp2_mul(q, fp2_pow(q, ((1 + alpha[0]) % q, alpha[1]), (q - 1) // 2), root)
+        if fp2_mul(q, y, y) == square:
+            return x, y
+
+
+def compile_with(curve: Curve, type_: int, offset: int, group: Group, tmp_path: Path) -> None:
+    """Compile the multiplier's key with one point of a section replaced."""
+    point = some_g1(curve) if group is Group.G1 else some_g2(curve)
+    parts = Container.parse(bundled(f"multiplier_{curve}").zkey.read_bytes())
+    payload = patch(parts.section(type_), offset, encode(curve, group, [point]).tobytes())
+    path = tmp_path / "key"
+    path.write_bytes(parts.with_section(type_, payload).build())
+    with path.open("rb") as key:
+        compile_zkey(key.fileno(), "key", tmp_path / "circuits", threads=1)
+
+
+@pytest.mark.parametrize("curve", Curve)
+def test_g2_of_both_curves_is_checked(curve: Curve, tmp_path: Path):
+    with pytest.raises(BadFile, match=r"section 7 \(B2\): point 2 is not in the subgroup of order r"):
+        compile_with(curve, 7, 2 * 4 * curve.coordinate_bytes, Group.G2, tmp_path)
+
+
+@pytest.mark.parametrize("type_", [3, 5, 6, 8, 9])
+def test_g1_of_bls12_381_is_checked_in_every_section(type_: int, tmp_path: Path):
+    with pytest.raises(BadFile, match=rf"section {type_} .*: point 1 is not in the subgroup of order r"):
+        compile_with(Curve.BLS12_381, type_, 2 * 48, Group.G1, tmp_path)
+
+
+def test_every_point_of_g1_of_bn254_is_of_order_r(tmp_path: Path):
+    compile_with(Curve.BN254, 5, 2 * 32, Group.G1, tmp_path)
+
+
+@pytest.mark.parametrize("curve", Curve)
+def test_the_headers_points_are_checked(curve: Curve, tmp_path: Path):
+    size = curve.coordinate_bytes
+    offset = 8 + size + 32 + 12 + HEADER_BETA2 * 2 * size
+    with pytest.raises(
+        BadFile, match=r"section 2 \(Groth16 header\): beta2: the point is not in the subgroup"
+    ):
+        compile_with(curve, 2, offset, Group.G2, tmp_path)
