@@ -21,31 +21,29 @@ HEADER_BETA2 = 2
 
 def some_g1(curve: Curve) -> G1:
     """The first point of y² = x³ + b with x ≥ 1: of order r by a negligible chance only, unless all are."""
-    params = PARAMS[curve]
-    for x in count(1):
-        square = (x**3 + params.b) % params.q
-        y = pow(square, (params.q + 1) // 4, params.q)
-        if y * y % params.q == square:
-            return x, y
+    q, b = PARAMS[curve].q, PARAMS[curve].b
+    squares = ((x, (x**3 + b) % q) for x in count(1))
+    roots = ((x, square, pow(square, (q + 1) // 4, q)) for x, square in squares)
+    return next((x, y) for x, square, y in roots if y * y % q == square)
 
 
 def some_g2(curve: Curve) -> G2:
-    """The first point of the twist with x = n + u; root by Adj, Rodríguez-Henríquez, eprint 2012/685."""
-    params = PARAMS[curve]
-    q = params.q
-    for n in count(1):
-        x = (n, 1)
-        cube = fp2_mul(q, x, fp2_mul(q, x, x))
-        square = ((cube[0] + params.b2[0]) % q, (cube[1] + params.b2[1]) % q)
-        half = fp2_pow(q, square, (q - 3) // 4)
-        root = fp2_mul(q, half, square)
-        alpha = fp2_mul(q, half, root)
-        if alpha == (q - 1, 0):
-            y = fp2_mul(q, (0, 1), root)
-        else:
-            y = fp2_mul(q, fp2_pow(q, ((1 + alpha[0]) % q, alpha[1]), (q - 1) // 2), root)
-        if fp2_mul(q, y, y) == square:
-            return x, y
+    """The first point of the twist with x = n + u."""
+    q, b2 = PARAMS[curve].q, PARAMS[curve].b2
+    cubes = ((x, fp2_mul(q, x, fp2_mul(q, x, x))) for x in ((n, 1) for n in count(1)))
+    squares = ((x, ((cube[0] + b2[0]) % q, (cube[1] + b2[1]) % q)) for x, cube in cubes)
+    roots = ((x, square, root_if_any(q, square)) for x, square in squares)
+    return next((x, y) for x, square, y in roots if fp2_mul(q, y, y) == square)
+
+
+def root_if_any(q: int, square: tuple[int, int]) -> tuple[int, int]:
+    """A root in Fq2 if there is one, else anything: Adj and Rodríguez-Henríquez, eprint 2012/685."""
+    half = fp2_pow(q, square, (q - 3) // 4)
+    root = fp2_mul(q, half, square)
+    alpha = fp2_mul(q, half, root)
+    if alpha == (q - 1, 0):
+        return fp2_mul(q, (0, 1), root)
+    return fp2_mul(q, fp2_pow(q, ((1 + alpha[0]) % q, alpha[1]), (q - 1) // 2), root)
 
 
 def compile_with(curve: Curve, type_: int, offset: int, group: Group, tmp_path: Path) -> None:
