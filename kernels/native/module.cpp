@@ -11,12 +11,8 @@ MODULE(CUZKD_MODULE, m) {
 #endif
     cuzkd::bind_field(m);
     cuzkd::bind_curve(m);
-#if __has_include("bind_pairing.cpp")
     cuzkd::bind_pairing(m);
-#endif
-#if __has_include("bind_bulk.cpp")
     cuzkd::bind_bulk(m);
-#endif
 #if __has_include("bind_setup.cpp")
     cuzkd::bind_setup(m);
 #endif
