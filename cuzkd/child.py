@@ -139,7 +139,8 @@ def spawn(settings: Settings, incarnation: int) -> BootingChild:
     )
     try:
         popen = subprocess.Popen(
-            [sys.executable, "-m", _PROGRAMS[settings.role], *args.to_argv()],
+            # -P: a file in the working directory must not shadow a module
+            [sys.executable, "-P", "-m", _PROGRAMS[settings.role], *args.to_argv()],
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(), death_read, settings.lock_fd),
             env={name: value for name, value in os.environ.items() if name not in CHILD_SCRUBBED},

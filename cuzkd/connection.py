@@ -114,6 +114,7 @@ class Connection:
         self._streams: deque[tuple[int, Iterator[Message]]] = deque()
         self._pending: dict[Reply, Callable[[], object] | None] = {}
         self._ending = False
+        self._paused = False
         self._frame_since: float | None = time.monotonic()
         self._written_at = time.monotonic()
         loop.add_reader(self._channel.fileno(), self._on_readable)
@@ -125,7 +126,7 @@ class Connection:
 
     def new_reply(self, request_id: int) -> Reply:
         """Begin with a request. `Busy` when the client has too many unanswered ones."""
-        if len(self._pending) >= MAX_OUTSTANDING:
+        if len(self._pending) + len(self._streams) >= MAX_OUTSTANDING:
             raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
         reply = Reply(self, request_id)
         self._pending[reply] = None
@@ -194,6 +195,7 @@ class Connection:
             self.close()
         else:
             self._note_frame_begin()
+            self._pause_if_behind()
 
     def _dispatch(self, received: Received) -> None:
         if self._ending or self.closed:
@@ -204,6 +206,19 @@ class Connection:
             self.end_with(error, received.request_id)
         except CuzkdError as error:
             self._queue(received.request_id, iter((Failure.of(error),)))
+
+    def _pause_if_behind(self) -> None:
+        """Read nothing more from a client that does not read its answers, until it does."""
+        if len(self._streams) >= MAX_OUTSTANDING and not (self.closed or self._paused):
+            self._paused = True
+            self._frame_since = None
+            self._loop.remove_reader(self._channel.fileno())
+
+    def _resume(self) -> None:
+        if self._paused and not self._ending and len(self._streams) < MAX_OUTSTANDING:
+            self._paused = False
+            self._loop.add_reader(self._channel.fileno(), self._on_readable)
+            self._note_frame_begin()
 
     def _note_frame_begin(self) -> None:
         """A connection that has not said hello counts as one that has begun a frame."""
@@ -232,6 +247,7 @@ class Connection:
             return
         if self._channel.queued_bytes != before:
             self._written_at = time.monotonic()
+        self._resume()
         if self.writing:
             self._loop.add_writer(self._channel.fileno(), self._write)
         else:

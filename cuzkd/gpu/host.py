@@ -100,7 +100,7 @@ class HostUpload:
             Query.H: circuit.h,
         }[query]
         group = Group.G2 if query is Query.B2 else Group.G1
-        result = msm(shape.curve, group, bases, scalars, threads=self._key.threads)
+        result: Point = msm(shape.curve, group, bases, scalars, threads=self._key.threads)
         self._unread.discard(query)
         self._release_if_read()
         return result

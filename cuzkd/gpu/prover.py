@@ -15,14 +15,18 @@ import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
 
 from cuzkd.errors import WrongProof
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.gpu.device import LoadedKey, Point, Query, Upload
 from cuzkd.kernels.curve import Group, combine, decode
+from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.kernels.verify import verify
-from cuzkd.model import SCALAR_BYTES, Curve, Phase, Proof
+from cuzkd.model import G1, G2, SCALAR_BYTES, Curve, Phase, Proof
 from cuzkd.vectors import Vectors
 
 Stage = Callable[[Phase], contextlib.AbstractContextManager[None]]
@@ -102,20 +106,31 @@ def assemble(circuit: CompiledCircuit, sums: Sums, blinding: Blinding) -> Proof:
     """Join the sums with the key's constants and the blinding; the equations are at the top of the module."""
     curve, r, s = circuit.ref.shape.curve, blinding.r, blinding.s
     order = PARAMS[curve].r
-    pi_a = combine(curve, Group.G1, [circuit.alpha1, sums.a, circuit.delta1], [1, 1, r])
-    pi_b = combine(curve, Group.G2, [circuit.beta2, sums.b2, circuit.delta2], [1, 1, s])
-    pi_b1 = combine(curve, Group.G1, [circuit.beta1, sums.b1, circuit.delta1], [1, 1, s])
-    pi_c = combine(
-        curve, Group.G1, [sums.c, sums.h, pi_a, pi_b1, circuit.delta1], [1, 1, s, r, -r * s % order]
+    pi_a = _sum(curve, Group.G1, (circuit.alpha1, 1), (sums.a, 1), (circuit.delta1, r))
+    pi_b = _sum(curve, Group.G2, (circuit.beta2, 1), (sums.b2, 1), (circuit.delta2, s))
+    pi_b1 = _sum(curve, Group.G1, (circuit.beta1, 1), (sums.b1, 1), (circuit.delta1, s))
+    pi_c = _sum(
+        curve, Group.G1, (sums.c, 1), (sums.h, 1), (pi_a, s), (pi_b1, r), (circuit.delta1, -r * s % order)
     )
-    [a], [b], [c] = (
-        decode(curve, Group.G1, pi_a),
-        decode(curve, Group.G2, pi_b),
-        decode(curve, Group.G1, pi_c),
+    return Proof(
+        curve,
+        cast("tuple[int, int]", _affine(curve, Group.G1, pi_a)),
+        cast("tuple[tuple[int, int], tuple[int, int]]", _affine(curve, Group.G2, pi_b)),
+        cast("tuple[int, int]", _affine(curve, Group.G1, pi_c)),
     )
-    if a is None or b is None or c is None:
+
+
+def _affine(curve: Curve, group: Group, point: Point) -> G1 | G2:
+    [affine] = decode(curve, group, point)
+    if affine is None:
         raise WrongProof("a point of the proof is the point at infinity")
-    return Proof(curve, a, b, c)
+    return affine
+
+
+def _sum(curve: Curve, group: Group, *terms: tuple[Point, int]) -> Point:
+    """Sum of scalar · point, in time that does not depend on the scalars: r and s are secrets."""
+    points = np.concatenate([point for point, _ in terms])
+    return combine(curve, group, points, scalars_from_ints(scalar for _, scalar in terms))
 
 
 def check(circuit: CompiledCircuit, proof: Proof, public: bytes) -> None:

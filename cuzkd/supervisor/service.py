@@ -69,7 +69,12 @@ class ClientService:
             reply.on_close(lambda: job.leave(reply))
         else:
             timer = self._loop.call_later(max(0.0, timeout_s), self._time_up, job, reply, timeout_s)
-            reply.on_close(lambda: (timer.cancel(), job.leave(reply)))
+
+            def leave() -> None:
+                timer.cancel()
+                job.leave(reply)
+
+            reply.on_close(leave)
         self.jobs.wait(job, reply)
 
     def status(self, reply: Reply) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from cuzkd import __version__
 from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
 from cuzkd.ipc.peer import Peer
+from cuzkd.ipc.pool import SegmentState
 from cuzkd.model import JobState, Role
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice
@@ -60,6 +62,8 @@ def degraded(daemon: Daemon) -> tuple[str, ...]:
     reasons += [
         f"the {slot.name} process is being replaced" for slot in daemon.roster.slots if not slot.ready
     ]
+    if daemon.scheduler.memory.lowered:
+        reasons.append("shared memory ran out before pool.limit did: the pool is smaller than configured")
     if daemon.scheduler.device_suspect:
         reasons.append("the device has made wrong proofs of one partition twice: it is suspect")
     return tuple(reasons)
@@ -68,7 +72,7 @@ def degraded(daemon: Daemon) -> tuple[str, ...]:
 def status_line(daemon: Daemon) -> str:
     """One line for `systemctl status`."""
     jobs = daemon.service.jobs
-    pool = daemon.scheduler.memory.status()
+    pool = _pool(daemon.scheduler)
     line = f"{daemon.state}: {jobs.active} jobs, {jobs.done} done, pool {pool.leased}/{pool.segments}"
     reasons = degraded(daemon)
     return f"{line}; degraded: {reasons[0]}" if reasons else line
@@ -90,7 +94,20 @@ def _worker(slot: Slot) -> WorkerStatus:
 
 
 def _pool(scheduler: Scheduler) -> PoolStatus:
-    return scheduler.memory.status()
+    pool = scheduler.memory.pool
+    states = Counter(segment.state for segment in pool)
+    return PoolStatus(
+        segments=len(pool),
+        free=states[SegmentState.FREE],
+        leased=states[SegmentState.LEASED],
+        preparing=states[SegmentState.CREATING],
+        pinned=sum(segment.pinned for segment in pool),
+        size_bytes=pool.size_bytes,
+        limit_bytes=pool.limit_bytes,
+        created=pool.created,
+        reused=pool.reused,
+        stale_handles=scheduler.stale,
+    )
 
 
 def _job(job: Job, scheduler: Scheduler) -> JobStatus:

@@ -28,6 +28,6 @@ def read_witness(path: Path, name: str, shape: CircuitShape, z: Scalars, threads
         witness.read_into(z)
     finally:
         os.close(fd)
-    wire = first_noncanonical(shape.curve, z, threads)
+    wire = first_noncanonical(shape.curve, z, threads=threads)
     if wire is not None:
         raise BadWitness(f"{name}: wire {wire} is not below the order of {shape.curve}")

@@ -1,0 +1,110 @@
+"""Any child may be killed at any moment: it is replaced at once, and clients get their proofs."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from daemon import Daemon, running, wait_until
+from fixtures import bundled
+
+from cuzkd.client import Result
+from cuzkd.formats.vkey import load_vkey
+from cuzkd.kernels.verify import verify
+from cuzkd.model import Role
+
+CASE = bundled("squarings_bn128")
+PARTITIONS = 150
+REPLACED_S = 1.0
+
+
+@pytest.fixture
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    config = '[synthesis]\nworkers = 2\nthreads = 1\n[jobs]\nmax_attempts = 100\n'
+    with running(tmp_path_factory.mktemp("faults") / "run", config) as daemon:
+        yield daemon
+
+
+def assert_all_proved(result: Result, partitions: int = PARTITIONS) -> None:
+    vkey = load_vkey(CASE.verification_key.read_text(), CASE.name)
+    assert len(result.proofs) == partitions
+    assert all(verify(vkey, public, proof) for public, proof in zip(result.publics, result.proofs, strict=True))
+
+
+def kill_when_busy(daemon: Daemon, role: Role, index: int = 0) -> int:
+    """SIGKILL the child while it reports a partition; the pid that was killed."""
+    wait_until(lambda: daemon.worker(role, index).partition is not None, f"{role} {index} works")
+    pid = daemon.worker(role, index).pid
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+@pytest.mark.parametrize(("role", "index"), [(Role.SYNTHESIS, 0), (Role.SYNTHESIS, 1), (Role.GPU, 0)])
+def test_a_killed_child_is_replaced_within_a_second_and_the_job_is_done(
+    daemon: Daemon, role: Role, index: int
+) -> None:
+    with daemon.client() as client:
+        job = client.submit(CASE.zkey, [CASE.witness] * PARTITIONS)
+        pid = kill_when_busy(daemon, role, index)
+        begin = time.monotonic()
+        wait_until(
+            lambda: daemon.worker(role, index).ready and daemon.worker(role, index).pid != pid, "replaced"
+        )
+        took_s = time.monotonic() - begin
+        assert_all_proved(client.wait(job))
+    worker = daemon.worker(role, index)
+    assert (worker.restarts, worker.incarnation) == (1, 2)
+    assert took_s < REPLACED_S
+    assert daemon.status().pool.leased == 0
+
+
+def test_a_killed_ingest_process_reads_the_files_again(daemon: Daemon) -> None:
+    """Files that were under way are read again from their descriptors; the client sees nothing of it."""
+    pid = daemon.worker(Role.INGEST).pid
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool, daemon.client() as client:
+        proving = pool.submit(client.prove, CASE.zkey, [CASE.witness] * 3)
+        wait_until(lambda: "3 witnesses" in daemon.log(), "the job is submitted")
+        os.kill(pid, signal.SIGKILL)
+        assert_all_proved(proving.result(), 3)
+    assert daemon.worker(Role.INGEST).restarts == 1
+
+
+def test_a_storm_of_kills_costs_time_only(daemon: Daemon) -> None:
+    """A random child dies every 50 to 300 ms while jobs run; every one is proved and every lease comes home."""
+    stop = threading.Event()
+    choice = random.Random(20240611)
+
+    def kill_at_random() -> int:
+        kills = 0
+        while not stop.wait(choice.uniform(0.05, 0.3)):
+            if children := daemon.children():
+                os.kill(choice.choice(children), signal.SIGKILL)
+                kills += 1
+        return kills
+
+    def prove(_: int) -> None:
+        with daemon.client() as client:
+            assert_all_proved(client.prove(CASE.zkey, [CASE.witness] * 40), 40)
+
+    with ThreadPoolExecutor(4) as pool:
+        killing = pool.submit(kill_at_random)
+        try:
+            list(pool.map(prove, range(3)))
+        finally:
+            stop.set()
+        assert killing.result() > 3
+    wait_until(lambda: all(worker.ready for worker in daemon.status().workers), "all children are back")
+    status = daemon.status()
+    assert status.pool.leased == 0
+    assert len(daemon.segments()) == status.pool.segments
+    assert daemon.stop() == 0
+    assert daemon.segments() == []
+
+

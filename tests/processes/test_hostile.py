@@ -1,0 +1,240 @@
+"""Peers that break the protocol, dawdle, or take too much: each is told or closed, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import pytest
+from daemon import Daemon, running, wait_until
+from fixtures import bundled
+
+from cuzkd.connection import FRAME_DEADLINE_S, MAX_OUTSTANDING, WRITE_DEADLINE_S, Connection
+from cuzkd.ipc import codec
+from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
+from cuzkd.ipc.frames import Header
+from cuzkd.ipc.messages import (
+    Attach,
+    Attached,
+    Failure,
+    ForgetSegment,
+    Hello,
+    JobSubmit,
+    JobWait,
+    Message,
+    Status,
+    StatusRequest,
+    Welcome,
+)
+
+CASE = bundled("multiplier_bn128")
+HELLO = Hello(1, 1, "test")
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("hostile") / "run") as daemon:
+        yield daemon
+
+
+@contextmanager
+def connected(daemon: Daemon, *first: Message) -> Iterator[BlockingChannel]:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(str(daemon.socket))
+    with closing(BlockingChannel(sock)) as channel:
+        for message in first:
+            channel.send(message, 7)
+            assert not isinstance(channel.receive(10).message, Failure)
+        yield channel
+
+
+def raw(daemon: Daemon, data: bytes) -> Failure:
+    """What the daemon answers to these bytes before it closes."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(str(daemon.socket))
+    sock.sendall(data)
+    return told_and_closed(BlockingChannel(sock))
+
+
+def told_and_closed(channel: BlockingChannel) -> Failure:
+    with closing(channel):
+        answer = channel.receive(10).message
+        with pytest.raises(ChannelClosed):
+            channel.receive(10)
+    assert isinstance(answer, Failure)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        Header(9999, 0).encode(),
+        Header(Hello.TYPE, 0xFFFFFFFF).encode(),
+        Header(Hello.TYPE, 5).encode() + b"\xc1" * 5,
+        codec.encode(HELLO)[:-1] + b"\xff",
+        codec.encode(StatusRequest()),
+        codec.encode(HELLO) + codec.encode(ForgetSegment("/cuzkd-00000000-1")),
+    ],
+    ids=["http", "unknown type", "4 GiB", "no msgpack", "no UTF-8", "no hello", "a message for children"],
+)
+def test_a_breach_is_answered_and_closed(daemon: Daemon, data: bytes) -> None:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(str(daemon.socket))
+    with closing(BlockingChannel(sock)) as channel:
+        sock.sendall(data)
+        answers = []
+        with pytest.raises(ChannelClosed):
+            while True:
+                answers.append(channel.receive(10).message)
+    assert isinstance(answers[-1], Failure)
+    assert answers[-1].code == "bad_request"
+    assert daemon.process.poll() is None
+
+
+def test_a_client_of_another_version_is_told_both_numbers(daemon: Daemon) -> None:
+    answer = raw(daemon, codec.encode(Hello(7, 9, "tomorrow")))
+    assert answer.code == "version_mismatch"
+    assert "7 to 9" in answer.message
+    assert "daemon 1" in answer.message
+
+
+@pytest.mark.parametrize("submit", [JobSubmit(0, (1, 1)), JobSubmit(0, (2,)), JobSubmit(-1, (0,)), JobSubmit(0, ())])
+def test_a_job_of_files_that_are_not_there_is_a_breach(daemon: Daemon, submit: JobSubmit) -> None:
+    with connected(daemon, HELLO) as channel, CASE.zkey.open("rb") as zkey, CASE.witness.open("rb") as witness:
+        channel.send(Attach(("zkey", "wtns")), 8, (zkey.fileno(), witness.fileno()))
+        assert channel.receive(10).message == Attached(2)
+        channel.send(submit, 9)
+        answer = channel.receive(10)
+        assert isinstance(answer.message, Failure)
+        assert (answer.message.code, answer.request_id) == ("bad_request", 9)
+
+
+def test_fifty_clients_that_trickle_hold_up_nobody(daemon: Daemon) -> None:
+    trickling = []
+    for _ in range(50):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(str(daemon.socket))
+        sock.send(b"\xc5")
+        trickling.append(sock)
+    begin = time.monotonic()
+    with daemon.client() as client:
+        client.status()
+        assert time.monotonic() - begin < 0.2
+        assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
+    for sock in trickling:
+        sock.close()
+
+
+def test_attached_files_are_closed_when_the_client_leaves(daemon: Daemon) -> None:
+    def open_files() -> int:
+        return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+    with daemon.client() as client:
+        client.prove(CASE.zkey, [CASE.witness])
+    wait_until(lambda: daemon.status() and True, "idle")
+    before = open_files()
+    with connected(daemon, HELLO) as channel, CASE.zkey.open("rb") as zkey:
+        for _ in range(5):
+            channel.send(Attach(("k",) * 64), 8, [zkey.fileno()] * 64)
+            assert isinstance(channel.receive(10).message, Attached)
+        assert open_files() > before + 300
+    wait_until(lambda: open_files() <= before, "the files are closed")
+
+
+def test_a_client_that_never_reads_is_not_served_for_ever(daemon: Daemon) -> None:
+    """Its unread answers and the memory for them stay bounded: the daemon stops reading its requests."""
+
+    def resident_kib() -> int:
+        with open(f"/proc/{daemon.process.pid}/statm") as statm:
+            return int(statm.read().split()[1]) * 4
+
+    before = resident_kib()
+    request = codec.encode(StatusRequest(), 1)
+    with connected(daemon, HELLO) as channel:
+        channel._sock.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            while True:
+                channel._sock.sendall(request * 1000)
+        begin = time.monotonic()
+        daemon.status()
+        assert time.monotonic() - begin < 0.5
+        assert resident_kib() - before < 64 << 10
+
+
+def test_too_many_unanswered_waits_are_refused(daemon: Daemon) -> None:
+    with daemon.client() as client, connected(daemon, HELLO) as channel:
+        job = client.submit(CASE.zkey, [CASE.witness] * 500)
+        for request in range(MAX_OUTSTANDING + 1):
+            channel.send(JobWait(job, None), request)
+        answer = channel.receive(10)
+        assert isinstance(answer.message, Failure)
+        assert (answer.message.code, answer.request_id) == ("busy", MAX_OUTSTANDING)
+        client.wait(job)
+
+
+def test_a_hundred_connections_are_served_at_once(daemon: Daemon) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        channels = [connected(daemon, HELLO) for _ in range(100)]
+        opened = list(pool.map(lambda c: c.__enter__(), channels))
+        for channel in opened:
+            channel.send(StatusRequest(), 3)
+        assert all(isinstance(channel.receive(10).message, Status) for channel in opened)
+        for context in channels:
+            context.__exit__(None, None, None)
+
+
+# ---- deadlines, on a connection without a daemon so that no test has to wait for them
+
+
+class Deaf:
+    """Takes a connection's messages and answers the first request only."""
+
+    def received(self, connection: Connection, received: Received) -> None:
+        connection.version = 1
+        connection.new_reply(received.request_id).send(Welcome(1, "test"))
+
+    def closed(self, connection: Connection) -> None:
+        """Nothing to forget."""
+
+
+def test_a_frame_that_does_not_become_whole_is_overdue() -> None:
+    async def overdue_after(data: bytes, seconds: float) -> str | None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            connection = Connection(asyncio.get_running_loop(), ours, Deaf())
+            theirs.sendall(data)
+            await asyncio.sleep(0.01)
+            reason = connection.overdue(time.monotonic() + seconds)
+            connection.close()
+        return reason
+
+    hello = codec.encode(HELLO)
+    assert asyncio.run(overdue_after(hello, FRAME_DEADLINE_S + 1)) is None
+    assert asyncio.run(overdue_after(hello + hello[:3], FRAME_DEADLINE_S - 1)) is None
+    assert "whole" in str(asyncio.run(overdue_after(hello + hello[:3], FRAME_DEADLINE_S + 1)))
+    assert "whole" in str(asyncio.run(overdue_after(b"", FRAME_DEADLINE_S + 1)))
+
+
+def test_answers_that_are_not_read_are_overdue() -> None:
+    async def scenario() -> tuple[str | None, str | None]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            connection = Connection(asyncio.get_running_loop(), ours, Deaf())
+            theirs.sendall(codec.encode(HELLO))
+            await asyncio.sleep(0.01)
+            connection.new_reply(5).stream(iter([Failure("x", "y" * 8000, "", False)] * 1000))
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            result = connection.overdue(now + WRITE_DEADLINE_S - 1), connection.overdue(now + WRITE_DEADLINE_S + 1)
+            connection.close()
+        return result
+
+    early, late = asyncio.run(scenario())
+    assert early is None
+    assert "does not read" in str(late)

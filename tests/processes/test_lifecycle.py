@@ -1,0 +1,148 @@
+"""Start, stop and sudden death of the whole daemon: one at a time, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from daemon import Daemon, alive, running, wait_until
+from fixtures import bundled
+
+from cuzkd.errors import CuzkdError, Draining, Unavailable
+from cuzkd.model import Role
+
+CASE = bundled("squarings_bn128")
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    with running(tmp_path / "run") as daemon:
+        yield daemon
+
+
+def assert_nothing_left(daemon: Daemon, children: list[int]) -> None:
+    wait_until(lambda: not any(map(alive, children)), "no child lives", 2.0)
+    assert daemon.segments() == []
+    assert not daemon.socket.exists()
+    assert not (daemon.runtime_dir / "spool").exists()
+
+
+def test_sigterm_leaves_nothing(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        client.prove(CASE.zkey, [CASE.witness])
+    children = daemon.children()
+    assert len(children) == 4
+    assert daemon.segments()
+    assert daemon.stop() == 0
+    assert_nothing_left(daemon, children)
+
+
+def test_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> None:
+    with daemon.client() as client, daemon.client() as late:
+        late.status()
+        job = client.submit(CASE.zkey, [CASE.witness] * 100)
+        daemon.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: late.status().state == "draining", "the daemon drains")
+        with pytest.raises(Draining):
+            late.submit(CASE.zkey, [CASE.witness])
+        assert len(client.wait(job).proofs) == 100
+    assert daemon.stop() == 0
+
+
+def test_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
+    with daemon.client() as client, ThreadPoolExecutor(1) as pool:
+        job = client.submit(CASE.zkey, [CASE.witness] * 800)
+        waiting = pool.submit(client.wait, job)
+        children = daemon.children()
+        daemon.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: daemon.status().state == "draining", "the daemon drains")
+        assert daemon.stop() == 0
+        assert isinstance(waiting.exception(), CuzkdError)
+    assert_nothing_left(daemon, children)
+
+
+def test_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) -> None:
+    config = 'drain_timeout = "50ms"\n[synthesis]\nworkers = 1\nthreads = 1\n'
+    with running(tmp_path / "run", config) as daemon, daemon.client() as client:
+        job = client.submit(CASE.zkey, [CASE.witness] * 800)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(client.wait, job)
+            assert daemon.stop() == 0
+            assert isinstance(waiting.exception(), Unavailable)
+
+
+def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        client.submit(CASE.zkey, [CASE.witness] * 200)
+        wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
+        children = daemon.children()
+        daemon.stop(signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, children)), "no child lives", 2.0)
+    assert daemon.segments()
+    daemon.restart()
+    assert daemon.segments() == []
+    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    with daemon.client() as client:
+        assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
+
+
+def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    with daemon.client() as client:
+        client.prove(CASE.zkey, [CASE.witness])
+    before = (daemon.segments(), daemon.children(), daemon.socket.stat().st_ino)
+    second = Daemon(tmp_path / "run")
+    assert second.process.wait(30) == 1
+    assert f"already running (pid {daemon.process.pid})" in second.log()
+    assert (daemon.segments(), daemon.children(), daemon.socket.stat().st_ino) == before
+    with daemon.client() as client:
+        assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
+
+
+def test_a_daemon_waits_for_the_processes_of_one_that_was_killed(daemon: Daemon) -> None:
+    """A child that is stopped in mid-death holds the lock: nothing is swept until it is gone."""
+    lock = os.open(daemon.runtime_dir / "children.lock", os.O_RDWR)
+    os.close(lock)
+    daemon.stop(signal.SIGKILL)
+    daemon.restart()
+    assert daemon.stop() == 0
+
+
+def test_ctrl_c_in_a_terminal_does_not_reach_the_children(daemon: Daemon) -> None:
+    own_group = os.getpgid(daemon.process.pid)
+    assert all(os.getpgid(child) != own_group for child in daemon.children())
+    assert daemon.stop(signal.SIGINT) == 0
+
+
+def test_the_cuda_backend_is_refused_with_the_reason(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path / "run")
+    daemon.stop(signal.SIGKILL)
+    config = daemon.runtime_dir.with_suffix(".toml")
+    config.write_text(config.read_text().replace('"host"', '"cuda"'))
+    daemon.process = daemon._start()
+    assert daemon.process.wait(30) == 78
+    assert "host backend only" in daemon.log()
+
+
+def test_ready_and_stopping_are_told_to_the_service_manager(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        with running(tmp_path / "run", environment={"NOTIFY_SOCKET": str(tmp_path / "notify")}) as daemon:
+            for child in daemon.children():
+                assert b"NOTIFY_SOCKET" not in Path(f"/proc/{child}/environ").read_bytes()
+            assert daemon.stop() == 0
+        manager.setblocking(False)
+        told = []
+        try:
+            while True:
+                told.append(manager.recv(4096).decode())
+        except BlockingIOError:
+            pass
+    assert "READY=1" in told
+    assert told.index("READY=1") < told.index("STOPPING=1")
+    assert any(line.startswith("STATUS=ready") for line in told)
