@@ -80,7 +80,7 @@ def _summary(report: Status) -> str:
 
 def _pool(pool: PoolStatus) -> str:
     line = (
-        f"{pool.segments} segments ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
+        f"{pool.segments} segment{'' if pool.segments == 1 else 's'} ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
         f"{pool.pinned} pinned), {size(pool.size_bytes)} of {size(pool.limit_bytes)}; "
         f"{pool.created} created, {pool.reused} reused"
     )
