@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ONE_HOME = {"msgpack": "ipc/codec.py", "posix_ipc": "ipc/segment.py", "sdnotify": "cuzkd/sd.py"}
 
 # What a program that only talks to the daemon has no use for.
-HEAVY = ("asyncio", "numpy", "posix_ipc", "cuzkd.kernels", "cuzkd._native", "cuzkd.supervisor")
+HEAVY = ("asyncio", "numpy", "posix_ipc", "cuzkd.kernels", "cuzkd.supervisor")
 
 # Put together here, so that this file does not match itself.
 WORDS = [
