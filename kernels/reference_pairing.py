@@ -8,6 +8,7 @@ Tests only: a pairing takes a good part of a second.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from cuzkd.kernels.params import PARAMS, CurveParams
 from cuzkd.model import G1, G2, Curve
@@ -90,13 +91,9 @@ class Field12:
         return [[pairs[i + 2 * j] for j in range(3)] for i in range(2)]
 
 
-_W_TO_THE_Q: dict[str, Fq12] = {}
-
-
+@cache
 def _w_to_the_q(p: CurveParams) -> Fq12:
-    if p.name not in _W_TO_THE_Q:
-        _W_TO_THE_Q[p.name] = Field12(p).pow((0, 1, *[0] * 10), p.q)
-    return _W_TO_THE_Q[p.name]
+    return Field12(p).pow((0, 1, *[0] * 10), p.q)
 
 
 Point12 = tuple[Fq12, Fq12]
@@ -145,8 +142,13 @@ def miller_loop(curve: Curve, p: G1, q: G2) -> Fq12:
     return value if f.p.x > 0 else f.inverse(value)
 
 
+def final_factor(p: CurveParams) -> int:
+    """What snarkjs' final power has beside (q¹² - 1)/r, prime to r: see `native/pairing.hpp` for its origin."""
+    return 2 * p.x * (6 * p.x**2 + 3 * p.x + 1) if p.twist_is_d else 3
+
+
 def pairing(curve: Curve, p: G1, q: G2) -> Nested:
-    """The reduced pairing, the Miller loop's value to the power (q¹² - 1)/r."""
+    """The reduced pairing that snarkjs computes: the Miller loop's value to the power (q¹² - 1)/r · factor."""
     f = Field12(PARAMS[curve])
-    value = f.pow(miller_loop(curve, p, q), (f.p.q**12 - 1) // f.p.r)
-    return f.nested(value)
+    reduced = f.pow(miller_loop(curve, p, q), (f.p.q**12 - 1) // f.p.r)
+    return f.nested(f.pow(reduced, final_factor(f.p)))

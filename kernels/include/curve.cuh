@@ -65,7 +65,7 @@ struct Xyzz {
         F PPP = P * PP;
         F Q = X * PP;
         X = R.sqr() - PPP - Q.dbl();
-        Y = R * (Q - X) - Y * PPP;
+        Y = F::mul_sub(R, Q - X, Y, PPP);
         ZZ = ZZ * PP;
         ZZZ = ZZZ * PPP;
     }
@@ -89,7 +89,7 @@ struct Xyzz {
         F PPP = P * PP;
         F Q = U1 * PP;
         F x3 = R.sqr() - PPP - Q.dbl();
-        Y = R * (Q - x3) - S1 * PPP;
+        Y = F::mul_sub(R, Q - x3, S1, PPP);
         X = x3;
         ZZ = ZZ * o.ZZ * PP;
         ZZZ = ZZZ * o.ZZZ * PPP;
@@ -105,7 +105,7 @@ struct Xyzz {
         F XX = X.sqr();
         F M = XX.dbl() + XX;
         F x3 = M.sqr() - S.dbl();
-        return Xyzz{x3, M * (S - x3) - W * Y, V * ZZ, W * ZZZ};
+        return Xyzz{x3, F::mul_sub(M, S - x3, W, Y), V * ZZ, W * ZZZ};
     }
 
     // 2·p for an affine point.
@@ -118,7 +118,7 @@ struct Xyzz {
         F XX = p.x.sqr();
         F M = XX.dbl() + XX;
         F x3 = M.sqr() - S.dbl();
-        return Xyzz{x3, M * (S - x3) - W * p.y, V, W};
+        return Xyzz{x3, F::mul_sub(M, S - x3, W, p.y), V, W};
     }
 
     // One inversion: 1/ZZZ gives 1/ZZ = (ZZ/ZZZ)², because ZZ/ZZZ = 1/Z.

@@ -79,6 +79,18 @@ struct Field {
             mul_call(r.v, a.v, b.v);
         return r;
     }
+    // a·b + c·d and a·b - c·d, each with one reduction.
+    static HD CUZKD_INLINE Field mul_add(const Field& a, const Field& b, const Field& c, const Field& d) {
+        Field r;
+        if constexpr (INLINE_PRODUCT)
+            cuzkd::limbs::mul_add<P>(r.v, a.v, b.v, c.v, d.v);
+        else
+            mul_add_call(r.v, a.v, b.v, c.v, d.v);
+        return r;
+    }
+    static HD CUZKD_INLINE Field mul_sub(const Field& a, const Field& b, const Field& c, const Field& d) {
+        return mul_add(a, b, -c, d);
+    }
     HD CUZKD_INLINE Field operator-() const { return zero() - *this; }
     HD CUZKD_INLINE Field dbl() const { return *this + *this; }
     HD CUZKD_INLINE Field sqr() const {
@@ -139,7 +151,7 @@ struct Field {
         return pow(e, LIMBS64);
     }
 
-   private:
+  private:
     static HD CUZKD_NOINLINE void add_call(word* r, const word* a, const word* b) {
         cuzkd::limbs::add<P>(r, a, b);
     }
@@ -148,6 +160,9 @@ struct Field {
     }
     static HD CUZKD_NOINLINE void mul_call(word* r, const word* a, const word* b) {
         cuzkd::limbs::mul<P>(r, a, b);
+    }
+    static HD CUZKD_NOINLINE void mul_add_call(word* r, const word* a, const word* b, const word* c, const word* d) {
+        cuzkd::limbs::mul_add<P>(r, a, b, c, d);
     }
     static HD CUZKD_NOINLINE void sqr_call(word* r, const word* a) { cuzkd::limbs::sqr<P>(r, a); }
 };
@@ -175,23 +190,12 @@ struct Fq2 {
     friend HD CUZKD_INLINE Fq2 operator+(const Fq2& a, const Fq2& b) { return Fq2{a.c0 + b.c0, a.c1 + b.c1}; }
     friend HD CUZKD_INLINE Fq2 operator-(const Fq2& a, const Fq2& b) { return Fq2{a.c0 - b.c0, a.c1 - b.c1}; }
 
-    // Karatsuba with one reduction for each coefficient: three wide products.
+    // Four products and two reductions, all in registers: faster than Karatsuba's three of each.
     friend HD CUZKD_NOINLINE Fq2 operator*(const Fq2& a, const Fq2& b) {
-        using P = typename F::Params;
-        word low[2 * F::N], high[2 * F::N], cross[2 * F::N];
-        F sum_a, sum_b;
-        limbs::add_lazy<P>(sum_a.v, a.c0.v, a.c1.v);
-        limbs::add_lazy<P>(sum_b.v, b.c0.v, b.c1.v);
-        limbs::wide_mul<P>(low, a.c0.v, b.c0.v);
-        limbs::wide_mul<P>(high, a.c1.v, b.c1.v);
-        limbs::wide_mul<P>(cross, sum_a.v, sum_b.v);
-        limbs::wide_sub<P>(cross, low);
-        limbs::wide_sub<P>(cross, high);
-        limbs::wide_sub<P>(low, high);
-        Fq2 r;
-        limbs::reduce<P>(r.c0.v, low);
-        limbs::reduce<P>(r.c1.v, cross);
-        return r;
+        return Fq2{F::mul_sub(a.c0, b.c0, a.c1, b.c1), F::mul_add(a.c0, b.c1, a.c1, b.c0)};
+    }
+    static HD CUZKD_INLINE Fq2 mul_sub(const Fq2& a, const Fq2& b, const Fq2& c, const Fq2& d) {
+        return a * b - c * d;
     }
     friend HD CUZKD_INLINE Fq2 operator*(const Fq2& a, const F& k) { return Fq2{a.c0 * k, a.c1 * k}; }
     HD CUZKD_INLINE Fq2 operator-() const { return Fq2{-c0, -c1}; }

@@ -8,11 +8,8 @@
 //   sub<P>(r, a, b)        a - b mod p
 //   mul<P>(r, a, b)        a·b/R mod p, R = 2^(32·P::LIMBS32)
 //   sqr<P>(r, a)           a²/R mod p
-//   add_lazy<P>(r, a, b)   a + b, not reduced; < 2p < R
-//   wide_mul<P>(t, a, b)   the 2N-word product, for operands < 2p
-//   wide_sub<P>(t, s)      t - s mod p·R, in place, for t, s < p·R
-//   reduce<P>(r, t)        t/R mod p, for t < p·R
-// r may be a or b. Bodies:
+//   mul_add<P>(r, a, b, c, d)   (a·b + c·d)/R mod p, where P::SPARE_BITS ≥ 2; operands may be p itself
+// r may be an operand. Bodies:
 //   limbs_words.cuh        plain C++: 64-bit words over unsigned __int128, or 32-bit words over u64 (any compiler)
 //   limbs_x86.cuh          x86-64 with BMI2 and ADX: two carry chains at once
 //   a device body with PTX carry chains belongs here as limbs_ptx.cuh, chosen under __CUDA_ARCH__ below

@@ -54,11 +54,6 @@ HD CUZKD_INLINE void subtract_once(word* r, const word* t) {
 }
 
 template <class P>
-HD CUZKD_INLINE void add_lazy(word* r, const word* a, const word* b) {
-    add_words<WORDS<P>>(r, a, b);
-}
-
-template <class P>
 HD CUZKD_INLINE void add(word* r, const word* a, const word* b) {
     word t[WORDS<P>];
     add_words<WORDS<P>>(t, a, b);
@@ -83,9 +78,9 @@ HD CUZKD_INLINE void mad_row(word* t, const word* a, word b) {
     t[N] += carry;
 }
 
-// t[0..N] += m·p with the m that clears t[0]; the carry out of t[N].
+// t[0..N] += m·p with the m that clears t[0].
 template <class P>
-HD CUZKD_INLINE word clear_row(word* t) {
+HD CUZKD_INLINE void clear_row(word* t) {
     constexpr unsigned N = WORDS<P>;
     word m = t[0] * static_cast<word>(P::INV);
     word carry = 0;
@@ -94,9 +89,7 @@ HD CUZKD_INLINE word clear_row(word* t) {
         t[i] = static_cast<word>(sum);
         carry = static_cast<word>(sum >> WORD_BITS);
     }
-    wide sum = static_cast<wide>(t[N]) + carry;
-    t[N] = static_cast<word>(sum);
-    return static_cast<word>(sum >> WORD_BITS);
+    t[N] += carry;
 }
 
 template <class P>
@@ -116,31 +109,16 @@ HD CUZKD_INLINE void sqr(word* r, const word* a) {
 }
 
 template <class P>
-HD CUZKD_INLINE void wide_mul(word* t, const word* a, const word* b) {
+HD CUZKD_INLINE void mul_add(word* r, const word* a, const word* b, const word* c, const word* d) {
+    static_assert(P::SPARE_BITS >= 2);
     constexpr unsigned N = WORDS<P>;
-    for (unsigned i = 0; i < 2 * N; i++) t[i] = 0;
-    for (unsigned i = 0; i < N; i++) mad_row<N>(t + i, a, b[i]);
-}
-
-template <class P>
-HD CUZKD_INLINE void wide_sub(word* t, const word* s) {
-    word borrow = sub_words<2 * WORDS<P>>(t, t, s);
-    add_modulus<P>(t + WORDS<P>, static_cast<word>(0) - borrow);
-}
-
-template <class P>
-HD CUZKD_INLINE void reduce(word* r, const word* t) {
-    constexpr unsigned N = WORDS<P>;
-    word s[2 * N];
-    for (unsigned i = 0; i < 2 * N; i++) s[i] = t[i];
+    word t[2 * N] = {};
     for (unsigned i = 0; i < N; i++) {
-        word carry = clear_row<P>(s + i);
-        for (unsigned j = i + N + 1; j < 2 * N; j++) {
-            s[j] += carry;
-            carry = s[j] < carry ? 1 : 0;
-        }
+        mad_row<N>(t + i, a, b[i]);
+        mad_row<N>(t + i, c, d[i]);
+        clear_row<P>(t + i);
     }
-    subtract_once<P>(r, s + N);
+    subtract_once<P>(r, t + N);
 }
 
 }  // namespace cuzkd::limbs
