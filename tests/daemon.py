@@ -45,34 +45,33 @@ class Daemon:
     """`cuzkd serve` in `runtime_dir`, with two synthesis processes unless `config` says otherwise."""
 
     def __init__(
-        self, runtime_dir: Path, config: str = "", environment: dict[str, str] | None = None
+        self,
+        runtime_dir: Path,
+        config: str = "",
+        environment: dict[str, str] | None = None,
+        backend: str = "host",
     ) -> None:
         self.runtime_dir = runtime_dir
         self.socket = runtime_dir / "cuzkd.sock"
         self.log_path = runtime_dir.with_suffix(".log")
         self._config = runtime_dir.with_suffix(".toml")
         self._config.write_text(
-            f'runtime_dir = "{runtime_dir}"\nbackend = "host"\n'
-            + (config or "[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = \"256MiB\"\n")
+            f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'
+            + (config or '[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = "256MiB"\n')
         )
         self._environment = environment or {}
-        self.process = self._start()
+        self.start()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> None:
+        """Start the program; again, when it has ended."""
         with self.log_path.open("ab") as log:
-            return subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", "cuzkd", "serve", "--config", str(self._config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONWARNINGS": "error", **self._environment},
             )
-
-    def restart(self) -> None:
-        """Start again after the end, in the same runtime directory."""
-        assert self.process.poll() is not None
-        self.process = self._start()
-        self.wait_ready()
 
     def wait_ready(self) -> Daemon:
         """Return when the daemon answers; fail with its log when it ends instead."""

@@ -12,7 +12,7 @@ from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.gpu.device import Point, Query
 from cuzkd.kernels.curve import Group
 from cuzkd.kernels.msm import msm
-from cuzkd.kernels.quotient import odd_coset_quotient
+from cuzkd.kernels.quotient import SCRATCH_VECTORS, odd_coset_quotient
 from cuzkd.vectors import LIMBS, Scalars, Vectors
 
 
@@ -23,7 +23,8 @@ class HostDevice:
 
     def __init__(self, threads: int) -> None:
         self.name = f"{_processor_name()}, {threads} threads"
-        self._threads = threads
+        self.threads = threads
+        self._work = np.empty((0, LIMBS), dtype=np.uint64)
 
     def register(self, segment: str, memory: memoryview) -> bool:
         """Nothing to lock: the processor reads pageable memory at full speed."""
@@ -35,17 +36,23 @@ class HostDevice:
         del segment
 
     def load(self, circuit: CompiledCircuit) -> HostKey:
-        """The mapped key itself, and the quotient's buffer, so that proving allocates nothing large."""
-        return HostKey(circuit, self._threads)
+        """The mapped key itself; the work space grows to what it needs, so that proving allocates no vector."""
+        rows = circuit.ref.shape.domain_size * (1 + SCRATCH_VECTORS)
+        if len(self._work) < rows:
+            self._work = np.empty((rows, LIMBS), dtype=np.uint64)
+        return HostKey(circuit, self)
+
+    def quotient_space(self, domain_size: int) -> tuple[Scalars, Scalars]:
+        """Where the quotient is made, and its scratch; one partition at a time."""
+        return self._work[:domain_size], self._work[domain_size : (1 + SCRATCH_VECTORS) * domain_size]
 
 
 class HostKey:
     """A mapped proving key."""
 
-    def __init__(self, circuit: CompiledCircuit, threads: int) -> None:
+    def __init__(self, circuit: CompiledCircuit, device: HostDevice) -> None:
         self.circuit = circuit
-        self.threads = threads
-        self.quotient = np.empty((circuit.ref.shape.domain_size, LIMBS), dtype=np.uint64)
+        self.device = device
 
     def upload(self, vectors: Vectors, segment_read: Callable[[], None]) -> HostUpload:
         """Nothing moves: the vectors are read in place."""
@@ -64,34 +71,31 @@ class HostUpload:
         self._vectors: Vectors | None = vectors
         self._segment_read = segment_read
         self._unread: set[Query] = {Query.A, Query.B1, Query.B2, Query.C}
-        self._quotient_made = False
+        self._quotient: Scalars | None = None
 
     def quotient(self) -> None:
-        """FORMATS of snarkjs keys: p_i = a_i b_i - c_i at the odd points of the doubled domain."""
-        vectors, circuit = self._held(), self._key.circuit
+        """p_i = a_i b_i - c_i at the odd points of the doubled domain, as the H bases of a snarkjs key take it."""
+        vectors, shape = self._held(), self._key.circuit.ref.shape
+        device = self._key.device
+        out, scratch = device.quotient_space(shape.domain_size)
         odd_coset_quotient(
-            circuit.ref.shape.curve,
+            shape.curve,
             vectors.a,
             vectors.b,
             vectors.c,
-            circuit.ref.shape.log_domain,
-            self._key.quotient,
-            threads=self._key.threads,
+            shape.log_domain,
+            out,
+            scratch,
+            threads=device.threads,
         )
-        self._quotient_made = True
+        self._quotient = out
         self._release_if_read()
 
     def msm(self, query: Query) -> Point:
         """One Pippenger sum over the mapped bases."""
         circuit = self._key.circuit
         shape = circuit.ref.shape
-        scalars: Scalars
-        if query is Query.H:
-            scalars = self._key.quotient
-        elif query is Query.C:
-            scalars = self._held().z[shape.num_public + 1 :]
-        else:
-            scalars = self._held().z
+        scalars = self._scalars_of(query)
         bases = {
             Query.A: circuit.a,
             Query.B1: circuit.b1,
@@ -100,10 +104,18 @@ class HostUpload:
             Query.H: circuit.h,
         }[query]
         group = Group.G2 if query is Query.B2 else Group.G1
-        result: Point = msm(shape.curve, group, bases, scalars, threads=self._key.threads)
+        result: Point = msm(shape.curve, group, bases, scalars, threads=self._key.device.threads)
         self._unread.discard(query)
         self._release_if_read()
         return result
+
+    def _scalars_of(self, query: Query) -> Scalars:
+        if query is Query.H:
+            if self._quotient is None:
+                raise RuntimeError("the quotient comes before the sum over it")
+            return self._quotient
+        z = self._held().z
+        return z[self._key.circuit.ref.shape.num_public + 1 :] if query is Query.C else z
 
     def close(self) -> None:
         """Give the segment back if a failure came before it was read."""
@@ -115,7 +127,7 @@ class HostUpload:
         return self._vectors
 
     def _release_if_read(self) -> None:
-        if self._quotient_made and not self._unread:
+        if self._quotient is not None and not self._unread:
             self._release()
 
     def _release(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import stat
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 from cuzkd.errors import AlreadyRunning, BadConfig
 
 _POLL_S = 0.02
+
+_log = logging.getLogger(__name__)
 
 
 def take_instance_lock(path: Path) -> int:
@@ -40,7 +43,11 @@ def take_children_lock(path: Path, timeout_s: float = 5.0) -> int:
     """The descriptor to hand to every child, once no process of an earlier daemon has it any more."""
     fd = _open_lock_file(path)
     deadline = time.monotonic() + timeout_s
+    told = False
     while not _try_lock(fd):
+        if not told:
+            _log.info("waiting for the processes of an earlier daemon to end")
+            told = True
         if time.monotonic() > deadline:
             os.close(fd)
             raise AlreadyRunning(

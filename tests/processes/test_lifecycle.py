@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -84,7 +85,8 @@ def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean
         daemon.stop(signal.SIGKILL)
     wait_until(lambda: not any(map(alive, children)), "no child lives", 2.0)
     assert daemon.segments()
-    daemon.restart()
+    daemon.start()
+    daemon.wait_ready()
     assert daemon.segments() == []
     assert list((daemon.runtime_dir / "spool").iterdir()) == []
     with daemon.client() as client:
@@ -103,13 +105,25 @@ def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_p
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_a_daemon_waits_for_the_processes_of_one_that_was_killed(daemon: Daemon) -> None:
-    """A child that is stopped in mid-death holds the lock: nothing is swept until it is gone."""
-    lock = os.open(daemon.runtime_dir / "children.lock", os.O_RDWR)
-    os.close(lock)
-    daemon.stop(signal.SIGKILL)
-    daemon.restart()
-    assert daemon.stop() == 0
+def test_nothing_is_swept_while_a_process_of_an_earlier_daemon_lives(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        client.prove(CASE.zkey, [CASE.witness])
+    with (daemon.runtime_dir / "children.lock").open("r+b") as survivor:
+        daemon.stop(signal.SIGKILL)
+        wait_until(lambda: locked(survivor.fileno()), "the children are gone and the lock is ours")
+        daemon.start()
+        wait_until(lambda: "of an earlier daemon" in daemon.log(), "the next daemon waits")
+        assert daemon.segments()
+    daemon.wait_ready()
+    assert daemon.segments() == []
+
+
+def locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def test_ctrl_c_in_a_terminal_does_not_reach_the_children(daemon: Daemon) -> None:
@@ -119,11 +133,7 @@ def test_ctrl_c_in_a_terminal_does_not_reach_the_children(daemon: Daemon) -> Non
 
 
 def test_the_cuda_backend_is_refused_with_the_reason(tmp_path: Path) -> None:
-    daemon = Daemon(tmp_path / "run")
-    daemon.stop(signal.SIGKILL)
-    config = daemon.runtime_dir.with_suffix(".toml")
-    config.write_text(config.read_text().replace('"host"', '"cuda"'))
-    daemon.process = daemon._start()
+    daemon = Daemon(tmp_path / "run", backend="cuda")
     assert daemon.process.wait(30) == 78
     assert "host backend only" in daemon.log()
 

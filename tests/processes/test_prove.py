@@ -52,7 +52,8 @@ def test_partitions_come_back_in_order(daemon: Daemon, tmp_path: Path) -> None:
         result = client.prove(case.zkey, witnesses)
     assert result.publics == tuple((3 * b,) for b in range(2, 90))
     vkey = load_vkey(case.verification_key.read_text(), case.name)
-    assert all(verify(vkey, public, proof) for public, proof in zip(result.publics, result.proofs, strict=True))
+    pairs = zip(result.publics, result.proofs, strict=True)
+    assert all(verify(vkey, public, proof) for public, proof in pairs)
 
 
 def test_two_proofs_of_one_witness_have_no_point_in_common(daemon: Daemon) -> None:
