@@ -87,7 +87,9 @@ def require_points(curve: Curve, group: Group, points: Array) -> None:
     """ValueError unless `points` is a C-contiguous (n, width) array of uint64."""
     limbs = width(curve, group)
     if points.dtype != np.uint64 or points.ndim != 2 or points.shape[1] != limbs:
-        raise ValueError(f"{group.name} points on {curve} are (n, {limbs}) uint64, not {points.shape} {points.dtype}")
+        raise ValueError(
+            f"{group.name} points on {curve} are (n, {limbs}) uint64, not {points.shape} {points.dtype}"
+        )
     if not points.flags.c_contiguous:
         raise ValueError("points are not contiguous")
 

@@ -155,9 +155,7 @@ def _bls12_381() -> CurveParams:
     )
 
 
-PARAMS: Mapping[Curve, CurveParams] = MappingProxyType(
-    {Curve.BN254: _bn254(), Curve.BLS12_381: _bls12_381()}
-)
+PARAMS: Mapping[Curve, CurveParams] = MappingProxyType({Curve.BN254: _bn254(), Curve.BLS12_381: _bls12_381()})
 
 
 def limbs_of(value: int, count: int) -> list[int]:

@@ -81,7 +81,7 @@ def test_points_off_their_curve_are_refused(c: Curve) -> None:
 def test_arrays_of_other_shapes_are_refused() -> None:
     p, q = encode(Curve.BN254, Group.G1, [(1, 2)]), encode(Curve.BN254, Group.G2, [PARAMS[Curve.BN254].g2])
     for bad_p, bad_q in ((p, q[:0]), (q, q), (p, p)):
-        with pytest.raises(ValueError, match="width|length"):
+        with pytest.raises(ValueError, match=r"width|length"):
             native.product_is_one("bn128", bad_p, bad_q)
     with pytest.raises(ValueError, match="six"):
         native.pairing("bn128", p, q, np.empty((5, 8), dtype=np.uint64))
