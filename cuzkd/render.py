@@ -79,8 +79,9 @@ def _summary(report: Status) -> str:
 
 
 def _pool(pool: PoolStatus) -> str:
+    segments = "1 segment" if pool.segments == 1 else f"{pool.segments} segments"
     line = (
-        f"{pool.segments} segment{'' if pool.segments == 1 else 's'} ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
+        f"{segments} ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
         f"{pool.pinned} pinned), {size(pool.size_bytes)} of {size(pool.limit_bytes)}; "
         f"{pool.created} created, {pool.reused} reused"
     )
