@@ -1,1 +1,1 @@
-from cuzkd.kernels._native import *
+from cuzkd.kernels._native import *  # noqa: F403 - the same module in another build

@@ -19,7 +19,9 @@ from cuzkd.model import Curve
 Array = npt.NDArray[np.uint64]
 
 FieldName = Literal["fq", "fr", "fq2"]
-Operation = Literal["add", "sub", "mul", "sqr", "neg", "dbl", "inverse", "to_montgomery", "from_montgomery"]
+Operation = Literal[
+    "add", "sub", "mul", "sqr", "neg", "dbl", "inverse", "inverse_fermat", "to_montgomery", "from_montgomery"
+]
 
 
 def scalars_from_ints(values: Iterable[int]) -> Array:

@@ -20,6 +20,6 @@ def _cpu_flags() -> frozenset[str]:
 
 
 if {"bmi2", "adx"} <= _cpu_flags():
-    from cuzkd.kernels._native_adx import *  # noqa: F403
+    from cuzkd.kernels._native_adx import *  # noqa: F403 - this module stands for either build
 else:
-    from cuzkd.kernels._native import *  # noqa: F403
+    from cuzkd.kernels._native import *  # noqa: F403 - this module stands for either build

@@ -6,6 +6,7 @@ Source: Groth, "On the size of pairing-based non-interactive arguments", 2016.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cuzkd.kernels.curve import Group, combine, decode, encode, first_outside_subgroup
 from cuzkd.kernels.field import scalars_from_ints
@@ -25,9 +26,10 @@ def verify(vkey: VerifyingKey, public: Sequence[int], proof: Proof) -> bool:
         return False
     if not all(0 <= value < PARAMS[curve].r for value in public):
         return False
-    g1: list[G1] = [proof.a, proof.c, vkey.alpha_g1, *vkey.ic]
-    g2: list[G2] = [proof.b, vkey.beta_g2, vkey.gamma_g2, vkey.delta_g2]
-    if not (_all_in_group(curve, Group.G1, g1) and _all_in_group(curve, Group.G2, g2)):
+    in_groups = _all_in_group(curve, Group.G1, (proof.a, proof.c)) and _all_in_group(
+        curve, Group.G2, (proof.b,)
+    )
+    if not in_groups or not _is_sound(vkey):
         return False
     statement = _statement(vkey, public)
     return product_is_one(
@@ -38,6 +40,14 @@ def verify(vkey: VerifyingKey, public: Sequence[int], proof: Proof) -> bool:
             (statement, vkey.gamma_g2),
             (proof.c, vkey.delta_g2),
         ],
+    )
+
+
+@lru_cache(maxsize=64)
+def _is_sound(vkey: VerifyingKey) -> bool:
+    """Whether every point of the key is in its group; kept, because a key is used for many proofs."""
+    return _all_in_group(vkey.curve, Group.G1, (vkey.alpha_g1, *vkey.ic)) and _all_in_group(
+        vkey.curve, Group.G2, (vkey.beta_g2, vkey.gamma_g2, vkey.delta_g2)
     )
 
 

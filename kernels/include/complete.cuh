@@ -32,7 +32,7 @@ struct Complete {
 
     // Infinity comes out as (0, 0), because the inverse of 0 is 0.
     HD Affine<F, CurveParams> to_affine() const {
-        F inverse_z = Z.inverse();
+        F inverse_z = Z.inverse_fermat();
         return Affine<F, CurveParams>{X * inverse_z, Y * inverse_z};
     }
 };

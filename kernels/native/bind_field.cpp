@@ -46,6 +46,7 @@ F apply(const std::string& operation, const F& a, const F& b) {
     if (operation == "neg") return -a;
     if (operation == "dbl") return a.dbl();
     if (operation == "inverse") return a.inverse();
+    if (operation == "inverse_fermat") return a.inverse_fermat();
     if (operation == "to_montgomery") return a.to_montgomery();
     if (operation == "from_montgomery") return a.from_montgomery();
     throw std::invalid_argument("unknown operation " + operation);

@@ -8,31 +8,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from field_values import FIELDS, edge_values, modulus_and_limbs
 
 from cuzkd.kernels import _native, field, native
 from cuzkd.kernels.params import PARAMS, fp2_inv, fp2_mul
 from cuzkd.model import Curve
 
 BUILDS = [pytest.param(_native, id="portable"), pytest.param(native, id=native.arithmetic)]
-FIELDS = [(curve, name) for curve in Curve for name in ("fq", "fr")]
-
-
-def modulus_and_limbs(curve: Curve, name: str) -> tuple[int, int]:
-    p = PARAMS[curve]
-    return (p.r, 4) if name == "fr" else (p.q, p.limbs)
-
-
-def edge_values(p: int, limbs: int) -> list[int]:
-    """0, 1, p - 1 and values on both sides of limb boundaries, then random ones."""
-    values = {0, 1, 2, p - 1, p - 2, p // 2, p // 2 + 1, (1 << (64 * limbs)) % p}
-    for k in range(1, limbs):
-        values |= {(1 << 64 * k) + d for d in (-1, 0, 1)}
-        values |= {p - (1 << 64 * k), p & ~((1 << 64 * k) - 1), (p >> 64 * k << 64 * k) - 1}
-    for k in range(limbs):
-        values |= {0xFFFFFFFFFFFFFFFF << 64 * k, 0x8000000000000000 << 64 * k, 0xFFFFFFFF << (64 * k + 16)}
-    source = random.Random(p)
-    values |= {source.randrange(p) for _ in range(40)}
-    return sorted(v for v in values if 0 <= v < p)
 
 
 def rows(values: list[int], limbs: int) -> np.ndarray:
@@ -91,10 +73,12 @@ def test_unary_operations_are_integers_modulo_p(build: ModuleType, curve: Curve,
 @pytest.mark.parametrize(("curve", "name"), FIELDS)
 def test_inverse_is_the_modular_inverse_and_zero_for_zero(build: ModuleType, curve: Curve, name: str) -> None:
     p, limbs = modulus_and_limbs(curve, name)
-    values = edge_values(p, limbs)
+    source = random.Random(limbs)
+    values = edge_values(p, limbs) + [source.randrange(p) >> source.randrange(250) for _ in range(1000)]
     radix = 1 << (64 * limbs)
-    got = integers(compute(build, curve, name, "inverse", rows(values, limbs)))
-    assert got == [pow(a, -1, p) * radix * radix % p if a else 0 for a in values]
+    expected = [pow(a, -1, p) * radix * radix % p if a else 0 for a in values]
+    for operation in ("inverse", "inverse_fermat"):
+        assert integers(compute(build, curve, name, operation, rows(values, limbs))) == expected, operation
 
 
 @pytest.mark.parametrize("build", BUILDS)
