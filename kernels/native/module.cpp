@@ -13,7 +13,5 @@ MODULE(CUZKD_MODULE, m) {
     cuzkd::bind_curve(m);
     cuzkd::bind_pairing(m);
     cuzkd::bind_bulk(m);
-#if __has_include("bind_setup.cpp")
     cuzkd::bind_setup(m);
-#endif
 }
