@@ -161,7 +161,11 @@ def serve(role: Role, make_handler: Callable[[Runtime], Handler]) -> int:
     _offer_to_oom_killer()
     channel = BlockingChannel(socket.socket(fileno=args.channel_fd))
     runtime = Runtime(args, channel)
-    handler = make_handler(runtime)
+    try:
+        handler = make_handler(runtime)
+    except CuzkdError as error:
+        _log.critical("cannot start: %s (%s)", error, error.advice)
+        return EXIT_BROKEN
     runtime.send(Booted(role, args.index, args.incarnation, *handler.device))
     threading.Thread(target=_beat_for_ever, args=(runtime,), name="heartbeat", daemon=True).start()
     try:

@@ -5,6 +5,7 @@ Tests import this as `daemon`: pytest puts tests/ on the path.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -41,6 +42,14 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
+_LIBC = ctypes.CDLL(None)
+
+
+def _die_with_the_tests() -> None:
+    """PR_SET_PDEATHSIG: a test run that is cut off leaves no daemon."""
+    _LIBC.prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
 class Daemon:
     """`cuzkd serve` in `runtime_dir`, with two synthesis processes unless `config` says otherwise."""
 
@@ -71,6 +80,7 @@ class Daemon:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONWARNINGS": "error", **self._environment},
+                preexec_fn=_die_with_the_tests,
             )
 
     def wait_ready(self) -> Daemon:

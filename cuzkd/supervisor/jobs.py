@@ -37,6 +37,7 @@ class Job:
     proofs: tuple[bytes, ...] = ()
     publics: tuple[bytes, ...] = ()
     error: CuzkdError | None = None
+    result_bytes: int = 0
     told: bool = False
     waiters: list[Reply] = field(default_factory=list)
     witnesses: list[Path] = field(default_factory=list)
@@ -45,11 +46,6 @@ class Job:
     def finished(self) -> bool:
         """Whether the job has its result or its error."""
         return self.finished_at is not None
-
-    @property
-    def result_bytes(self) -> int:
-        """What keeping the job costs."""
-        return sum(map(len, self.proofs)) + sum(map(len, self.publics))
 
     @property
     def seconds(self) -> float:
@@ -112,6 +108,7 @@ class Jobs:
         """The job has all its proofs; everybody who waits is told."""
         job = self._active[number]
         job.proofs, job.publics = proofs, publics
+        job.result_bytes = sum(map(len, proofs)) + sum(map(len, publics))
         self.done += 1
         self._finish(job)
         return job

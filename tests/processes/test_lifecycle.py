@@ -6,6 +6,8 @@ import fcntl
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from daemon import Daemon, alive, running, wait_until
 from fixtures import bundled
 
+from cuzkd.client import Client
 from cuzkd.errors import CuzkdError, Draining, Unavailable
 from cuzkd.model import Role
 
@@ -156,3 +159,30 @@ def test_ready_and_stopping_are_told_to_the_service_manager(tmp_path: Path) -> N
     assert "READY=1" in told
     assert told.index("READY=1") < told.index("STOPPING=1")
     assert any(line.startswith("STATUS=ready") for line in told)
+
+
+ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1", LISTEN_FDNAMES="job")
+os.execv(sys.executable, [sys.executable, "-m", "cuzkd", "serve", "--backend=host", *sys.argv[2:]])
+"""
+
+
+def test_a_socket_of_the_service_manager_is_adopted_and_outlives_the_daemon(tmp_path: Path) -> None:
+    path = tmp_path / "inherited.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        process = subprocess.Popen(
+            [sys.executable, "-c", ACTIVATE, str(listener.fileno()), f"--runtime-dir={tmp_path / 'run'}"],
+            pass_fds=(listener.fileno(),),
+        )
+    try:
+        with Client(path) as client:
+            assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
+        assert not (tmp_path / "run" / "cuzkd.sock").exists()
+    finally:
+        process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert path.exists()
