@@ -16,37 +16,41 @@ class AffineBatch {
     using F = typename Point::Coordinate;
 
   public:
-    // For i = count - 1 down to 0: store(i, left(i) + right(i)), for any points. left and right are asked twice, first
-    // for every i in rising order, and must give the same points until i is stored. x alone is asked for first:
-    // left_x(i), right_x(i).
+    // For i = count - 1 down to 0: store(i, left(i) + right(i)), for any points. `operands` is asked twice for each i:
+    // in rising order, then in falling order, and must give the same points until i is stored.
     template <class Operands, class Store>
     void add(size_t count, const Operands& operands, const Store& store) {
         if (count == 0) return;
-        if (prefix_.size() < count) {
-            prefix_.resize(count);
-            denominator_.resize(count);
-            special_.resize(count);
-        }
-        F product = F::one();
+        if (terms_.size() < count) terms_.resize(count);
+        F product[2] = {F::one(), F::one()};
         for (size_t i = 0; i < count; ++i) {
-            F d = operands.right_x(i) - operands.left_x(i);
-            special_[i] = d.is_zero() || operands.right_x(i).is_zero() || operands.left_x(i).is_zero();
-            if (special_[i]) d = special_denominator(operands.left(i), operands.right(i));
-            prefix_[i] = product;
-            denominator_[i] = d;
-            product = product * d;
+            Term& term = terms_[i];
+            const Point &p = operands.left(i), &q = operands.right(i);
+            term.denominator = q.x - p.x;
+            term.special = term.denominator.is_zero() || p.x.is_zero() || q.x.is_zero();
+            if (term.special) term.denominator = special_denominator(p, q);
+            term.prefix = product[i & 1];
+            product[i & 1] = product[i & 1] * term.denominator;
         }
-        F inverse = product.inverse();
+        const F both = (product[0] * product[1]).inverse();
+        F inverse[2] = {both * product[1], both * product[0]};
         for (size_t i = count; i-- > 0;) {
-            const F reciprocal = inverse * prefix_[i];
-            inverse = inverse * denominator_[i];
-            const Point p = operands.left(i), q = operands.right(i);
-            store(i, special_[i] ? special_sum(p, q, reciprocal) : chord(p, q, (q.y - p.y) * reciprocal));
+            const Term& term = terms_[i];
+            const F reciprocal = inverse[i & 1] * term.prefix;
+            inverse[i & 1] = inverse[i & 1] * term.denominator;
+            const Point &p = operands.left(i), &q = operands.right(i);
+            store(i, term.special ? special_sum(p, q, reciprocal) : chord(p, q, (q.y - p.y) * reciprocal));
         }
     }
 
   private:
-    static Point chord(const Point& p, const Point& q, const F& slope) {
+    // Products of odd and of even numbers are kept apart, so that one need not wait for the other.
+    struct Term {
+        F prefix, denominator;
+        bool special;
+    };
+
+    static CUZKD_INLINE Point chord(const Point& p, const Point& q, const F& slope) {
         const F x = slope.sqr() - p.x - q.x;
         return Point{x, slope * (p.x - x) - p.y};
     }
@@ -67,8 +71,7 @@ class AffineBatch {
         return chord(p, q, (xx.dbl() + xx) * reciprocal);
     }
 
-    std::vector<F> prefix_, denominator_;
-    std::vector<uint8_t> special_;
+    std::vector<Term> terms_;
 };
 
 // Sums of runs of points by rounds of pairs: each round halves every run, so that all additions of a round are
@@ -81,67 +84,59 @@ class RunSums {
         Point* sum;
     };
 
-    // *run.sum = the sum of the run's points, for consecutive runs (length ≥ 1) of the sequence given by
-    // source.point(i) and source.x(i).
-    template <class Source>
-    void sum(const std::vector<Run>& runs, const Source& source) {
+    // Room for the points of the next sum, which the caller fills.
+    Point* points(size_t count) {
+        if (points_.size() < count) points_.resize(count);
+        return points_.data();
+    }
+
+    // *run.sum = the sum of the run's points, for runs (of one point or more) that follow each other in points().
+    void sum(const std::vector<Run>& runs) {
         runs_ = runs;
-        if (round(source)) {
-            do points_.swap(halved_);
-            while (round(Stored{points_.data()}));
-        }
+        while (round()) points_.swap(halved_);
     }
 
   private:
-    struct Stored {
-        const Point* points;
-        const Point& point(size_t i) const { return points[i]; }
-        const typename Point::Coordinate& x(size_t i) const { return points[i].x; }
-    };
-
     struct Pair {
         uint32_t left, to;
     };
 
-    template <class Source>
     struct Operands {
-        const Source& source;
+        const Point* points;
         const Pair* pairs;
-        decltype(auto) left_x(size_t i) const { return source.x(pairs[i].left); }
-        decltype(auto) right_x(size_t i) const { return source.x(pairs[i].left + 1); }
-        decltype(auto) left(size_t i) const { return source.point(pairs[i].left); }
-        decltype(auto) right(size_t i) const { return source.point(pairs[i].left + 1); }
+        const Point& left(size_t i) const { return points[pairs[i].left]; }
+        const Point& right(size_t i) const { return points[pairs[i].left + 1]; }
     };
 
-    // Adds neighbours in every run of `source` into halved_; runs that are down to one point leave. Whether any stay.
-    template <class Source>
-    bool round(const Source& source) {
+    // Adds neighbours in every run of points_ into halved_; runs that are down to one point leave. Whether any stay.
+    bool round() {
         pairs_.clear();
-        singles_.clear();
-        size_t from = 0, to = 0, staying = 0;
-        for (const Run& run : runs_) {
-            const size_t length = run.length;
-            if (length == 1) {
-                *run.sum = source.point(from);
-            } else {
-                for (size_t k = 0; k + 1 < length; k += 2)
-                    pairs_.push_back({static_cast<uint32_t>(from + k), static_cast<uint32_t>(to++)});
-                if (length & 1) singles_.push_back({static_cast<uint32_t>(from + length - 1), static_cast<uint32_t>(to++)});
-                runs_[staying++] = {(length + 1) / 2, run.sum};
-            }
-            from += length;
-        }
-        runs_.resize(staying);
-        if (staying == 0) return false;
-        if (halved_.size() < to) halved_.resize(to);
-        for (const Pair& single : singles_) halved_[single.to] = source.point(single.left);
-        batch_.add(pairs_.size(), Operands<Source>{source, pairs_.data()},
+        pair_up();
+        if (runs_.empty()) return false;
+        batch_.add(pairs_.size(), Operands{points_.data(), pairs_.data()},
                    [&](size_t i, const Point& sum) { halved_[pairs_[i].to] = sum; });
         return true;
     }
 
+    void pair_up() {
+        size_t from = 0, to = 0, staying = 0;
+        if (halved_.size() < points_.size()) halved_.resize(points_.size());
+        for (const Run& run : runs_) {
+            if (run.length == 1) {
+                *run.sum = points_[from];
+            } else {
+                for (size_t k = 0; k + 1 < run.length; k += 2)
+                    pairs_.push_back({static_cast<uint32_t>(from + k), static_cast<uint32_t>(to++)});
+                if (run.length & 1) halved_[to++] = points_[from + run.length - 1];
+            }
+            from += run.length;
+            if (run.length > 1) runs_[staying++] = {(run.length + 1) / 2, run.sum};
+        }
+        runs_.resize(staying);
+    }
+
     std::vector<Run> runs_;
-    std::vector<Pair> pairs_, singles_;
+    std::vector<Pair> pairs_;
     std::vector<Point> points_, halved_;
     AffineBatch<Point> batch_;
 };

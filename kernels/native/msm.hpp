@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +26,20 @@
 
 namespace cuzkd {
 
+// Uninitialized elements that begin on a cache line.
+struct FreeAligned {
+    void operator()(void* memory) const { std::free(memory); }
+};
+template <class T>
+using Aligned = std::unique_ptr<T[], FreeAligned>;
+
+template <class T>
+Aligned<T> aligned(size_t count) {
+    void* const memory = std::aligned_alloc(64, (count * sizeof(T) / 64 + 1) * 64);
+    if (!memory) throw std::bad_alloc();
+    return Aligned<T>(static_cast<T*>(memory));
+}
+
 template <class Curve, class Point>
 class Msm {
     using F = typename Point::Coordinate;
@@ -32,7 +48,7 @@ class Msm {
   public:
     // Points of the group of order r (or infinity), canonical scalars of four limbs; n < 2^30.
     Msm(const Point* bases, const u64* scalars, size_t n, unsigned threads)
-        : bases_(bases), scalars_(scalars), n_(n), threads_(std::max(threads, 1u)), turned_x_(new F[n]),
+        : bases_(bases), scalars_(scalars), n_(n), threads_(std::max(threads, 1u)), turned_x_(aligned<F>(n)),
           slices_(n / kSliceScalars + 1), scratch_(threads_) {}
 
     Point run() {
@@ -53,7 +69,8 @@ class Msm {
 
   private:
     static constexpr size_t kSliceScalars = size_t{1} << 13;
-    static constexpr size_t kPieceEntries = 8192 * 64 / sizeof(Point);
+    static constexpr size_t kPieceEntries = (size_t{1} << 18) / sizeof(Point);
+    static constexpr size_t kAhead = 48;
     static constexpr size_t kChainsAtOnce = 1024;
     static constexpr size_t kSortBytes = size_t{256} << 20;
 
@@ -63,31 +80,6 @@ class Msm {
         std::vector<uint32_t> entries, units;
         Point unit_sum = Point::infinity();
         u128 largest = 0;
-    };
-
-    // Points by entry: base number, whether turned by the endomorphism, whether negated.
-    struct Bases {
-        static constexpr size_t kAhead = 12;
-        const Point* bases;
-        const F* turned_x;
-        const uint32_t* entries;
-        size_t count;
-
-        const F& x(size_t i) const {
-            if (i + kAhead < count) prefetch(entries[i + kAhead]);
-            const uint32_t e = entries[i];
-            return e & kTurned ? turned_x[e >> 2] : bases[e >> 2].x;
-        }
-        Point point(size_t i) const {
-            const uint32_t e = entries[i];
-            const Point& base = bases[e >> 2];
-            return Point{e & kTurned ? turned_x[e >> 2] : base.x, e & kNegated ? -base.y : base.y};
-        }
-        void prefetch(uint32_t e) const {
-            const char* const base = reinterpret_cast<const char*>(bases + (e >> 2));
-            for (size_t at = 0; at < sizeof(Point); at += 64) __builtin_prefetch(base + at);
-            if (e & kTurned) __builtin_prefetch(turned_x + (e >> 2));
-        }
     };
 
     struct Scratch {
@@ -144,10 +136,30 @@ class Msm {
     void sum_units(Slice& slice, Scratch& scratch) {
         if (slice.units.empty()) return;
         scratch.runs.assign(1, {slice.units.size(), &slice.unit_sum});
-        scratch.run_sums.sum(scratch.runs, source(slice.units.data(), slice.units.size()));
+        gather(slice.units.data(), slice.units.size(), scratch.run_sums.points(slice.units.size()));
+        scratch.run_sums.sum(scratch.runs);
     }
 
-    Bases source(const uint32_t* entries, size_t count) const { return {bases_, turned_x_.get(), entries, count}; }
+    // Copies the points of entries: the base, turned or not, negated or not. Bases lie all over memory, so they are asked
+    // for well ahead; the choices are made without branches, which nothing could predict.
+    void gather(const uint32_t* entries, size_t count, Point* to) const {
+        for (size_t i = 0; i < count; ++i) {
+            if (i + kAhead < count) prefetch(entries[i + kAhead]);
+            const uint32_t e = entries[i];
+            const Point& base = bases_[e >> 2];
+            const F* const xs[2] = {&base.x, &turned_x_[e >> 2]};
+            const F ys[2] = {base.y, -base.y};
+            to[i].x = *xs[(e & kTurned) / kTurned];
+            to[i].y = ys[(e & kNegated) / kNegated];
+        }
+    }
+
+    void prefetch(uint32_t e) const {
+        const char* const base = reinterpret_cast<const char*>(bases_ + (e >> 2));
+        for (size_t at = 0; at < sizeof(Point); at += 64) __builtin_prefetch(base + at);
+        __builtin_prefetch(base + sizeof(Point) - 1);
+        if (e & kTurned) __builtin_prefetch(&turned_x_[e >> 2]);
+    }
 
     static const typename Curve::Fq& group_beta() {
         static const typename Curve::Fq beta = [] {
@@ -174,7 +186,7 @@ class Msm {
         parallel_for(windows.size(), threads_, [&](size_t w, unsigned) {
             windows[w].sort(plan_, begin + static_cast<unsigned>(w), slices_, kPieceEntries);
         });
-        std::unique_ptr<Point[]> sums(new Point[buckets * windows.size()]);
+        const Aligned<Point> sums = aligned<Point>(buckets * windows.size());
         sum_buckets(windows, sums.get());
         return reduce_windows(sums.get(), windows.size());
     }
@@ -209,7 +221,9 @@ class Msm {
                 else task.buckets[b] = Point::infinity();
             }
         }
-        scratch.run_sums.sum(scratch.runs, source(task.window->entries() + piece.begin, piece.end - piece.begin));
+        const size_t count = piece.end - piece.begin;
+        gather(task.window->entries() + piece.begin, count, scratch.run_sums.points(count));
+        scratch.run_sums.sum(scratch.runs);
     }
 
     // The partial sums of one bucket, from task t on, become its sum; the number of the next task.
@@ -264,8 +278,6 @@ class Msm {
 
         const Point& left(size_t i) const { return i < chains ? run[i] : total[i - chains]; }
         const Point& right(size_t i) const { return i < chains ? bucket[i * stride] : run[i - chains]; }
-        const F& left_x(size_t i) const { return left(i).x; }
-        const F& right_x(size_t i) const { return right(i).x; }
     };
 
     static void walk_chains(Chains& chains, const Point* buckets, size_t begin, size_t end, AffineBatch<Point>& batch) {
@@ -297,7 +309,7 @@ class Msm {
     const u64* scalars_;
     size_t n_;
     unsigned threads_;
-    std::unique_ptr<F[]> turned_x_;
+    Aligned<F> turned_x_;
     std::vector<Slice> slices_;
     std::vector<Scratch> scratch_;
     WindowPlan plan_{};
