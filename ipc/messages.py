@@ -8,6 +8,7 @@ the frame carries at most.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -97,15 +98,44 @@ class Attached(Message):
     total: int
 
 
+class PointChecks(enum.StrEnum):
+    """What is checked of a key's points: curve and subgroup, or the curve alone."""
+
+    FULL = "full"
+    CURVE = "curve"
+
+
 @dataclass(frozen=True, slots=True)
 class JobSubmit(Message):
-    """A job of the attached files: `zkey` and `witnesses` are indices of attached descriptors."""
+    """A job: its circuit, and one partition a witness or an input file.
+
+    The circuit is one that was added (`circuit`) or a key file (`zkey`, with `wasm` and `r1cs` if need be).
+    Partitions are `.wtns` files (`witnesses`) or input files for the circuit's wasm (`inputs`), not both. Numbers
+    are indices of attached descriptors. With `progress`, `Progress` frames come before the answer.
+    """
 
     TYPE: ClassVar[int] = 20
     MAX_BYTES: ClassVar[int] = 1 << 16
 
-    zkey: int
+    circuit: str | None
+    zkey: int | None
+    wasm: int | None
+    r1cs: int | None
     witnesses: tuple[int, ...]
+    inputs: tuple[int, ...]
+    points: PointChecks
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Message):
+    """How far a request has come, with its request id; `total` is 0 when it is not known."""
+
+    TYPE: ClassVar[int] = 27
+
+    stage: str
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +181,98 @@ class PartitionResult(Message):
     index: int
     proof: bytes
     public: bytes
+
+
+class Residency(enum.StrEnum):
+    """Where a circuit's proving key is: in the device's memory, or on disk only."""
+
+    HOT = "hot"
+    COLD = "cold"
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitAdd(Message):
+    """Validate and compile the attached files (indices) and give them a name, one a uid's own."""
+
+    TYPE: ClassVar[int] = 32
+
+    name: str
+    zkey: int
+    wasm: int | None
+    r1cs: int | None
+    points: PointChecks
+    progress: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitInfo(Message):
+    """A named circuit; `hits` counts the jobs that used it, `found` says that nothing had to be compiled for it."""
+
+    TYPE: ClassVar[int] = 33
+
+    name: str
+    uid: int
+    circuit: CircuitRef
+    size_bytes: int
+    points: PointChecks
+    wasm: bool
+    r1cs: bool
+    residency: Residency
+    hits: int
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitList(Message):
+    """Ask for the peer's named circuits."""
+
+    TYPE: ClassVar[int] = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Circuits(Message):
+    """The peer's named circuits, by name."""
+
+    TYPE: ClassVar[int] = 35
+    MAX_BYTES: ClassVar[int] = MAX_FRAME_BYTES
+
+    circuits: tuple[CircuitInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitShow(Message):
+    """Ask for one named circuit; answered by `CircuitInfo`."""
+
+    TYPE: ClassVar[int] = 36
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitRemove(Message):
+    """Forget a name; what no name and no job uses is deleted. Answered by the `CircuitInfo` that was."""
+
+    TYPE: ClassVar[int] = 37
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitPreload(Message):
+    """Load the circuit's key into the device; answered by `CircuitInfo` when it is there."""
+
+    TYPE: ClassVar[int] = 38
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitEvict(Message):
+    """Drop the circuit's key from the device; refused while a proof uses it. Answered by `CircuitInfo`."""
+
+    TYPE: ClassVar[int] = 39
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
