@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
+from people.circuits import INFO
 
 from cuzkd import render
-from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.messages import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
 from cuzkd.model import JobState, PartitionId, Phase, Role
 
 BUSY = Status(
@@ -101,6 +103,59 @@ def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> N
     numbers = [int(line.split()[0]) for line in lines[header + 1 : -1]]
     assert numbers == [*range(201, 216), *range(101, 106), *range(15, 10, -1)]
     assert lines[-1] == "and 20 more: see --json"
+
+
+BARE = dataclasses.replace(
+    INFO, name="a", points=PointChecks.CURVE, wasm=False, r1cs=False, residency=Residency.COLD, hits=0
+)
+
+INFO_TEXT = """\
+name      merkle
+circuit   c0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0de
+curve     bn128
+shape     1,456 rows, 1,461 wires, 2 public inputs, domain 2^11
+size      1.2 MiB
+points    checked: on the curve and in the subgroup
+proves    witnesses and inputs
+refuses   a bad witness, by the constraint's number
+key       hot: in the device's memory
+jobs      1,234"""
+
+BARE_TEXT = """\
+points    checked: on the curve; not whether they are in the subgroup
+proves    witnesses; inputs need its wasm
+refuses   a bad witness, when its proof is wrong
+key       cold: on disk
+jobs      0"""
+
+TABLE = """\
+NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM       KEY   JOBS
+a       c0dec0dec0de  bn128  1,456  1.2 MiB  curve   witnesses  cold  0
+merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs     hot   1,234"""
+
+
+def test_a_circuit_in_full() -> None:
+    assert render.circuit(INFO) == INFO_TEXT
+
+
+def test_a_circuit_says_what_it_cannot_do() -> None:
+    assert render.circuit(BARE).endswith(BARE_TEXT)
+
+
+def test_circuits_as_a_table() -> None:
+    assert render.circuits([BARE, INFO]) == TABLE
+
+
+def test_an_added_circuit_in_a_line() -> None:
+    line = "1,456 rows over bn128, 2 public inputs, 1.2 MiB; compiled, points checked: full"
+    assert render.circuit_line(INFO) == line
+    assert "found compiled" in render.circuit_line(dataclasses.replace(INFO, found=True))
+
+
+def test_a_report_as_a_document_names_every_field() -> None:
+    document = json.loads(json.dumps(render.document(INFO)))
+    assert document["circuit"]["shape"]["curve"] == "bn128"
+    assert document.keys() == {field.name for field in dataclasses.fields(INFO)}
 
 
 def test_stale_handles_are_shown_when_there_are_any() -> None:
