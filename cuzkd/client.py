@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
@@ -40,6 +39,7 @@ from cuzkd.ipc.messages import (
     StatusRequest,
 )
 from cuzkd.model import SCALAR_BYTES, Curve, Proof
+from cuzkd.records import record
 
 __all__ = [
     "CircuitInfo",
@@ -61,7 +61,7 @@ _GRACE_S = 10.0  # what a daemon may take beyond a wait's time before it counts 
 _Answer = TypeVar("_Answer", bound=Message)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """A finished job: a verified proof and its public inputs for each partition, in the order submitted."""
 
@@ -108,7 +108,7 @@ class Client:
         progress: ProgressCallback | None = None,
         timeout_s: float | None = None,
     ) -> Result:
-        """Submit and wait; `timeout_s` bounds the wait. Takes and raises what `submit` and `wait` do."""
+        """Submit and wait, at most `timeout_s` once accepted. Takes and raises what `submit` and `wait` do."""
         job = self.submit(
             zkey,
             witnesses,
@@ -119,7 +119,7 @@ class Client:
             points=points,
             progress=progress,
         )
-        return self.wait(job, timeout_s)
+        return self.wait(job, timeout_s, progress)
 
     def submit(
         self,
@@ -163,14 +163,17 @@ class Client:
         )
         return self._hand_over(files, request, JobAccepted, progress).job
 
-    def wait(self, job: int, timeout_s: float | None = None) -> Result:
+    def wait(
+        self, job: int, timeout_s: float | None = None, progress: ProgressCallback | None = None
+    ) -> Result:
         """Wait for a job's proofs; `WaitTimeout` after `timeout_s` seconds (None: never), the job goes on.
 
         Raises `JobFailed` or `BadWitness` (or one of their kinds) when the job ended without proofs, and
         `NotFound` when there is no such job.
         """
         limit_s = None if timeout_s is None else timeout_s + _GRACE_S
-        head = self._daemon.ask(JobWait(job, timeout_s), JobResult, timeout_s=limit_s)
+        request = JobWait(job, timeout_s, progress=progress is not None)
+        head = self._daemon.ask(request, JobResult, timeout_s=limit_s, progress=progress)
         proofs, publics = [], []
         for index in range(head.partitions):
             part = self._daemon.receive(PartitionResult, timeout_s=limit_s)

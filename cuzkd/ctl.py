@@ -84,7 +84,6 @@ def _add_prove(command: argparse.ArgumentParser) -> None:
         "--input", metavar="F", nargs="+", default=(), help="input files (JSON); the circuit's wasm is run"
     )
     ctl_circuit.add_circuit_files(command)
-    progress.add_argument(command)
     _add_delivery(command)
     command.set_defaults(run=_prove, misused=command.error)
 
@@ -103,6 +102,7 @@ def _add_delivery(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--timeout", type=_seconds, metavar="S", help="stop waiting after S seconds; the job goes on"
     )
+    progress.add_argument(command)
 
 
 def _seconds(text: str) -> float:
@@ -145,11 +145,11 @@ def _wait(arguments: argparse.Namespace) -> ExitCode:
 
 def _status(arguments: argparse.Namespace) -> ExitCode:
     with Client(arguments.socket) as client:
-        report = client.status()
+        report, circuits = client.status(), client.circuits()
     if arguments.json:
-        shell.print_json(render.document(report), indent=1)
+        shell.print_json(render.document(report) | render.circuits_document(circuits), indent=1)
     else:
-        print(render.status(report))
+        print(render.status(report, circuits))
     return ExitCode.DONE
 
 
@@ -172,7 +172,8 @@ def _verify(arguments: argparse.Namespace) -> ExitCode:
 
 def _deliver(client: Client, job: int, directory: str, arguments: argparse.Namespace) -> ExitCode:
     try:
-        result = client.wait(job, arguments.timeout)
+        with progress.shown(arguments.progress) as report:
+            result = client.wait(job, arguments.timeout, report)
     except KeyboardInterrupt:
         print(f"\ncuzkctl: job {job} goes on; `cuzkctl wait {job}` fetches its proofs", file=sys.stderr)
         raise

@@ -96,7 +96,7 @@ def _list(arguments: argparse.Namespace) -> ExitCode:
     with Client(arguments.socket) as client:
         circuits = client.circuits()
     if arguments.json:
-        shell.print_json({"circuits": [render.document(circuit) for circuit in circuits]}, indent=1)
+        shell.print_json(render.circuits_document(circuits), indent=1)
     else:
         print(render.circuits(circuits) if circuits else "no circuits; `cuzkctl circuit add` adds one")
     return ExitCode.DONE

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from cuzkd.ipc.messages import (
     CircuitInfo,
     JobStatus,
-    Message,
     PointChecks,
     PoolStatus,
     Residency,
@@ -35,9 +34,19 @@ def document(report: Status | CircuitInfo) -> dict[str, object]:
     return dataclasses.asdict(report)
 
 
-def status(report: Status) -> str:
-    """The whole report, without a final newline; what is wrong comes last, where the eye rests."""
+def circuits_document(infos: Sequence[CircuitInfo]) -> dict[str, object]:
+    """Named circuits for --json."""
+    return {"circuits": [document(info) for info in infos]}
+
+
+def status(report: Status, named: Sequence[CircuitInfo] = ()) -> str:
+    """The report and the named circuits, without a final newline.
+
+    What is wrong comes last, where the eye rests.
+    """
     parts = [_summary(report), _workers(report.workers)]
+    if named:
+        parts.append(circuits(named))
     if report.jobs:
         parts.append(_jobs(report.jobs))
     if report.degraded:
@@ -158,7 +167,13 @@ def _summary(report: Status) -> str:
             f"{report.jobs_done} done, {report.jobs_failed} failed, {report.jobs_refused} refused",
         ),
         ("proofs", f"{report.partitions_proved} made, {report.partitions_retried} retried"),
-        ("circuits", f"{report.circuits_compiled} compiled, {report.circuits_found} found compiled"),
+        (
+            "circuits",
+            f"{report.circuits_named} named; {report.circuits_compiled} compiled, "
+            f"{report.circuits_found} found compiled",
+        ),
+        ("programs", f"{report.programs_compiled} compiled, {report.programs_found} found compiled"),
+        ("keys", f"{report.key_loads} loaded, {report.key_hits} found loaded"),
         ("pool", _pool(report.pool)),
     )
     return _facts(facts)
@@ -211,7 +226,7 @@ def _jobs(jobs: Sequence[JobStatus]) -> str:
                 str(job.uid),
                 str(job.state),
                 f"{job.done}/{job.partitions}",
-                job.circuit[:DIGEST_SHOWN],
+                job.name or job.circuit[:DIGEST_SHOWN],
                 duration(job.age_s),
             )
             for job in shown

@@ -9,12 +9,12 @@ the frame carries at most.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.handle import Handle
 from cuzkd.model import CircuitRef, Curve, JobState, PartitionId, Phase, Role
+from cuzkd.records import record
 
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 1 << 20
@@ -33,7 +33,7 @@ class Message:
 # ---- both directions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure(Message):
     """The answer to a request that failed."""
 
@@ -54,7 +54,7 @@ class Failure(Message):
 # ---- client and daemon
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hello(Message):
     """First frame of a client: the protocol versions that it speaks."""
 
@@ -65,7 +65,7 @@ class Hello(Message):
     client: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Welcome(Message):
     """The daemon's answer: the version that both will use."""
 
@@ -75,7 +75,7 @@ class Welcome(Message):
     daemon: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attach(Message):
     """Descriptors for the next `JobSubmit` of this connection, appended to those attached before.
 
@@ -89,7 +89,7 @@ class Attach(Message):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attached(Message):
     """How many descriptors the connection now holds."""
 
@@ -105,7 +105,7 @@ class PointChecks(enum.StrEnum):
     CURVE = "curve"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobSubmit(Message):
     """A job: its circuit, and one partition a witness or an input file.
 
@@ -127,7 +127,7 @@ class JobSubmit(Message):
     progress: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress(Message):
     """How far a request has come, with its request id; `total` is 0 when it is not known."""
 
@@ -138,7 +138,7 @@ class Progress(Message):
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobAccepted(Message):
     """The job is queued: its files are copied and valid, the client may go."""
 
@@ -148,17 +148,21 @@ class JobAccepted(Message):
     partitions: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobWait(Message):
-    """Ask for the job's result; answered when the job ends or the time is up. None waits for ever."""
+    """Ask for the job's result; answered when the job ends or the time is up. None waits for ever.
+
+    With `progress`, `Progress` frames come before the answer: what is being done, and how many partitions are done.
+    """
 
     TYPE: ClassVar[int] = 22
 
     job: int
     timeout_s: float | None
+    progress: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobResult(Message):
     """The job is done; one `PartitionResult` a partition follows, in order, with the same request id."""
 
@@ -170,7 +174,7 @@ class JobResult(Message):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartitionResult(Message):
     """One proof (`Proof.to_bytes`) and its public inputs (32 bytes each, little-endian, canonical)."""
 
@@ -190,9 +194,13 @@ class Residency(enum.StrEnum):
     COLD = "cold"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitAdd(Message):
-    """Validate and compile the attached files (indices) and give them a name, one a uid's own."""
+    """Validate and compile the attached files (indices) and give them a name, one a uid's own.
+
+    A name has letters, digits, `.`, `_` and `-`. Where a name is asked for, `UID/NAME` means another user's, which
+    is for root. Adding the same key again under its name is no error and replaces its wasm and r1cs if given.
+    """
 
     TYPE: ClassVar[int] = 32
 
@@ -204,9 +212,11 @@ class CircuitAdd(Message):
     progress: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitInfo(Message):
-    """A named circuit; `hits` counts the jobs that used it, `found` says that nothing had to be compiled for it."""
+    """A named circuit. `size_bytes` is what its compiled key takes on disk, `hits` how many jobs have used the name
+    since the daemon's start; `found`, in the answer to `CircuitAdd`, that nothing had to be compiled.
+    """
 
     TYPE: ClassVar[int] = 33
 
@@ -222,14 +232,14 @@ class CircuitInfo(Message):
     found: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitList(Message):
-    """Ask for the peer's named circuits."""
+    """Ask for the peer's named circuits; root is told everybody's."""
 
     TYPE: ClassVar[int] = 34
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Circuits(Message):
     """The peer's named circuits, by name."""
 
@@ -239,7 +249,7 @@ class Circuits(Message):
     circuits: tuple[CircuitInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitShow(Message):
     """Ask for one named circuit; answered by `CircuitInfo`."""
 
@@ -248,7 +258,7 @@ class CircuitShow(Message):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitRemove(Message):
     """Forget a name; what no name and no job uses is deleted. Answered by the `CircuitInfo` that was."""
 
@@ -257,7 +267,7 @@ class CircuitRemove(Message):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitPreload(Message):
     """Load the circuit's key into the device; answered by `CircuitInfo` when it is there."""
 
@@ -266,7 +276,7 @@ class CircuitPreload(Message):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitEvict(Message):
     """Drop the circuit's key from the device; refused while a proof uses it. Answered by `CircuitInfo`."""
 
@@ -275,14 +285,14 @@ class CircuitEvict(Message):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatusRequest(Message):
     """Ask for the daemon's state."""
 
     TYPE: ClassVar[int] = 24
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkerStatus:
     """One child: its pid (0 while it is being replaced), life number, restarts and what it does now."""
 
@@ -296,7 +306,7 @@ class WorkerStatus:
     phase: Phase | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PoolStatus:
     """The segment pool: counts of segments, leases and bytes."""
 
@@ -312,9 +322,9 @@ class PoolStatus:
     stale_handles: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobStatus:
-    """One job in the status report."""
+    """One job in the status report; `circuit` is the digest of its key, `name` empty when it used none."""
 
     job: int
     uid: int
@@ -322,12 +332,17 @@ class JobStatus:
     partitions: int
     done: int
     circuit: str
+    name: str
     age_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Status(Message):
-    """The daemon's state, as `cuzkctl status` shows it; `degraded` lists reasons, empty when all is well."""
+    """The daemon's state, as `cuzkctl status` shows it; `degraded` lists reasons, empty when all is well.
+
+    A cache's use is two counters since the daemon's start: keys loaded into the device and found there, circuits and
+    witness programs compiled and found compiled.
+    """
 
     TYPE: ClassVar[int] = 25
     MAX_BYTES: ClassVar[int] = MAX_FRAME_BYTES
@@ -348,13 +363,18 @@ class Status(Message):
     partitions_retried: int
     circuits_compiled: int
     circuits_found: int
+    circuits_named: int
+    programs_compiled: int
+    programs_found: int
+    key_loads: int
+    key_hits: int
     degraded: tuple[str, ...]
 
 
 # ---- supervisor and children
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Booted(Message):
     """A child is ready for work. `backend` and `device` are the gpu process's, empty for others."""
 
@@ -367,7 +387,7 @@ class Booted(Message):
     device: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heartbeat(Message):
     """A child lives, and this is what it does."""
 
@@ -379,9 +399,12 @@ class Heartbeat(Message):
     progress: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spool(Message):
-    """To ingest, with one descriptor: copy a payload to `path` in the spool."""
+    """To ingest, with one descriptor: copy a payload to `path` in the spool.
+
+    With `witness_of`, the payload has to be a witness of this circuit's curve and number of wires.
+    """
 
     TYPE: ClassVar[int] = 66
     DESCRIPTORS: ClassVar[int] = 1
@@ -390,9 +413,10 @@ class Spool(Message):
     name: str
     path: str
     limit_bytes: int
+    witness_of: CircuitRef | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spooled(Message):
     """From ingest: the payload's size and SHA-256."""
 
@@ -403,7 +427,7 @@ class Spooled(Message):
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compile(Message):
     """To ingest, with one descriptor: validate a key file and make the compiled circuit from it."""
 
@@ -413,20 +437,94 @@ class Compile(Message):
     ticket: int
     name: str
     uid: int
+    points: PointChecks
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compiled(Message):
-    """From ingest: the circuit; `found` when it had been compiled before."""
+    """From ingest: the circuit, its size on disk, what was checked of its points; `found` when it had been there."""
 
     TYPE: ClassVar[int] = 69
 
     ticket: int
     circuit: CircuitRef
+    size_bytes: int
+    points: PointChecks
     found: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class KeepProgram(Message):
+    """To ingest, with one descriptor: check that a wasm computes witnesses of the circuit, and keep it compiled."""
+
+    TYPE: ClassVar[int] = 81
+    DESCRIPTORS: ClassVar[int] = 1
+
+    ticket: int
+    name: str
+    uid: int
+    circuit: CircuitRef
+
+
+@record
+class ProgramKept(Message):
+    """From ingest: the witness program's digest; `found` when it had been compiled before."""
+
+    TYPE: ClassVar[int] = 82
+
+    ticket: int
+    digest: str
+    found: bool
+
+
+@record
+class KeepConstraints(Message):
+    """To ingest, with one descriptor: check that an r1cs has the circuit's matrices A and B, and keep its C."""
+
+    TYPE: ClassVar[int] = 83
+    DESCRIPTORS: ClassVar[int] = 1
+
+    ticket: int
+    name: str
+    uid: int
+    circuit: CircuitRef
+
+
+@record
+class ConstraintsKept(Message):
+    """From ingest: the digest under which the matrix C is kept; `found` when it had been there."""
+
+    TYPE: ClassVar[int] = 84
+
+    ticket: int
+    digest: str
+    found: bool
+
+
+@record
+class IngestProgress(Message):
+    """From ingest: how far the ticket's order has come, as in `Progress`."""
+
+    TYPE: ClassVar[int] = 85
+
+    ticket: int
+    stage: str
+    done: int
+    total: int
+
+
+@record
+class Discard(Message):
+    """To ingest: delete what is kept under these digests. There is no answer."""
+
+    TYPE: ClassVar[int] = 86
+
+    circuit: str | None
+    program: str | None
+    constraints: str | None
+
+
+@record
 class IngestFailed(Message):
     """From ingest: the file of this ticket is refused."""
 
@@ -437,19 +535,25 @@ class IngestFailed(Message):
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SynthesizeOrder(Message):
-    """To synthesis: write a, b, c, z of this witness into the leased segment."""
+    """To synthesis: write a, b, c, z into the leased segment.
+
+    `payload` is the spooled witness, or the inputs of `program` if that is given. With `constraints` (a digest) the
+    witness is held to every constraint.
+    """
 
     TYPE: ClassVar[int] = 71
 
     partition: PartitionId
     circuit: CircuitRef
-    witness: str
+    payload: str
+    program: str | None
+    constraints: str | None
     handle: Handle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SynthesisDone(Message):
     """From synthesis: the segment is filled."""
 
@@ -460,7 +564,7 @@ class SynthesisDone(Message):
     handle: Handle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageFailed(Message):
     """From synthesis or gpu: this partition cannot be done; the process goes on."""
 
@@ -472,7 +576,7 @@ class StageFailed(Message):
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrepareOrder(Message):
     """To gpu: allocate, touch and register a segment."""
 
@@ -482,7 +586,7 @@ class PrepareOrder(Message):
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SegmentReady(Message):
     """From gpu: the segment may be leased."""
 
@@ -493,7 +597,7 @@ class SegmentReady(Message):
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SegmentUnusable(Message):
     """From gpu: the segment could not be allocated."""
 
@@ -505,7 +609,7 @@ class SegmentUnusable(Message):
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForgetSegment(Message):
     """To gpu and synthesis: drop the mapping (and registration) of a segment."""
 
@@ -514,7 +618,7 @@ class ForgetSegment(Message):
     segment: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProveOrder(Message):
     """To gpu: prove what the handle's segment holds."""
 
@@ -525,7 +629,7 @@ class ProveOrder(Message):
     handle: Handle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SegmentRead(Message):
     """From gpu: the handle's segment is not needed any more."""
 
@@ -535,7 +639,7 @@ class SegmentRead(Message):
     handle: Handle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProofDone(Message):
     """From gpu: a verified proof and its public inputs."""
 
@@ -546,3 +650,75 @@ class ProofDone(Message):
     partition: PartitionId
     proof: bytes
     public: bytes
+
+
+class Cache(enum.StrEnum):
+    """A cache whose use is counted: proving keys on the device, compiled witness programs."""
+
+    KEY = "key"
+    PROGRAM = "program"
+
+
+@record
+class CacheUsed(Message):
+    """From gpu and synthesis: something was needed of a cache, and was `found` there or had to be made."""
+
+    TYPE: ClassVar[int] = 87
+
+    incarnation: int
+    cache: Cache
+    found: bool
+
+
+@record
+class KeysHeld(Message):
+    """From gpu, whenever it changes: the digests of all circuits whose keys are on the device."""
+
+    TYPE: ClassVar[int] = 88
+    MAX_BYTES: ClassVar[int] = 1 << 16
+
+    incarnation: int
+    digests: tuple[str, ...]
+
+
+@record
+class LoadKey(Message):
+    """To gpu: bring the circuit's key to the device."""
+
+    TYPE: ClassVar[int] = 89
+
+    ticket: int
+    circuit: CircuitRef
+
+
+@record
+class DropKey(Message):
+    """To gpu: drop the circuit's key from the device, if it is there."""
+
+    TYPE: ClassVar[int] = 90
+
+    ticket: int
+    circuit: CircuitRef
+
+
+@record
+class KeyMoved(Message):
+    """From gpu: what the ticket asked for is done, or why it is not."""
+
+    TYPE: ClassVar[int] = 91
+    MAX_BYTES: ClassVar[int] = 1 << 16
+
+    incarnation: int
+    ticket: int
+    failure: Failure | None
+
+
+@record
+class Forget(Message):
+    """To gpu and synthesis: let go of whatever is open under these digests, for it is being deleted."""
+
+    TYPE: ClassVar[int] = 92
+
+    circuit: str | None
+    program: str | None
+    constraints: str | None

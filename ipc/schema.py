@@ -18,6 +18,8 @@ import types
 import typing
 from typing import Protocol
 
+from cuzkd.records import record
+
 INT_MIN = -(1 << 63)
 INT_MAX = (1 << 64) - 1
 
@@ -90,7 +92,7 @@ def _expect_type(value: object, wanted: type) -> None:
         raise Mismatch(f"expected {wanted.__name__}, got {type(value).__name__}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Scalar:
     """bool, str or bytes: whatever msgpack has of its own."""
 
@@ -111,7 +113,7 @@ class _Scalar:
         return source.scalar()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Int:
     def pack(self, value: object) -> Packable:
         _expect_type(value, int)
@@ -125,7 +127,7 @@ class _Int:
         return source.scalar()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Float:
     def pack(self, value: object) -> Packable:
         if type(value) is int:
@@ -148,7 +150,7 @@ class _Float:
         return value
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Enum:
     python: type[enum.StrEnum]
 
@@ -166,7 +168,7 @@ class _Enum:
             raise Mismatch(f"not one of {', '.join(self.python)}") from None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Optional:
     inner: Schema
 
@@ -177,7 +179,7 @@ class _Optional:
         return source.scalar() if source.kind() is Kind.NIL else self.inner.read(source)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Sequence:
     """`tuple[X, ...]`."""
 
@@ -194,7 +196,7 @@ class _Sequence:
         return tuple(_read_at(self.item, index, source) for index in range(count))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Fixed:
     """`tuple[X, Y, Z]`."""
 
@@ -216,7 +218,7 @@ class _Fixed:
             raise Mismatch(f"expected {len(self.items)} items, got {count}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Record:
     """A frozen dataclass, as a map from its fields' names."""
 

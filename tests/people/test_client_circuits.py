@@ -23,9 +23,13 @@ from cuzkd.ipc.messages import (
     Circuits,
     CircuitShow,
     JobAccepted,
+    JobResult,
     JobSubmit,
+    JobWait,
     Message,
+    PartitionResult,
 )
+from cuzkd.model import Curve
 
 
 @pytest.fixture
@@ -174,6 +178,21 @@ def test_progress_is_told_in_order_and_the_answer_comes_after_it(
     with Client(serve(peer)) as caller:
         assert caller.submit(files["zkey"], [files["first"]], progress=told.append) == 7
     assert told == list(STEPS)
+
+
+def test_a_wait_tells_progress_before_the_proofs(serve: Serve) -> None:
+    def peer(channel: BlockingChannel) -> None:
+        welcome(channel)
+        message, request_id, _ = request(channel)
+        assert message == JobWait(7, None, progress=True)
+        channel.send(STEPS[0], request_id)
+        channel.send(JobResult(7, Curve.BN254, 1, 0.5), request_id)
+        channel.send(PartitionResult(7, 0, bytes(256), b""), request_id)
+
+    told: list[Progress] = []
+    with Client(serve(peer)) as caller:
+        assert caller.wait(7, progress=told.append).publics == ((),)
+    assert told == [STEPS[0]]
 
 
 def test_a_refusal_may_follow_progress(serve: Serve, files: dict[str, Path]) -> None:
