@@ -33,6 +33,17 @@ def record(cls: type[_T]) -> type[_T]:
     return made
 
 
+def field_names(cls: type) -> tuple[str, ...]:
+    """The names of a record class's fields, in their order."""
+    names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
+    return names
+
+
+def is_record(cls: type) -> bool:
+    """Whether the class was made by `record`."""
+    return isinstance(vars(cls).get("_defaults"), dict)
+
+
 class _Methods:
     """What every record can do."""
 

@@ -1,4 +1,4 @@
-"""Schemas: what a dataclass's annotations allow on the wire, derived once per class.
+"""Schemas: what a record's annotations allow on the wire, derived once per class.
 
 A schema turns a value into what msgpack packs, and reads it back from a `Source` strictly: every value is
 judged by its first byte before it is unpacked, so a hostile container is refused, never built, and nesting
@@ -11,14 +11,13 @@ may come in any order, each exactly once.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 import types
 import typing
 from typing import Protocol
 
-from cuzkd.records import record
+from cuzkd.records import field_names, is_record, record
 
 INT_MIN = -(1 << 63)
 INT_MAX = (1 << 64) - 1
@@ -220,7 +219,7 @@ class _Fixed:
 
 @record
 class _Record:
-    """A frozen dataclass, as a map from its fields' names."""
+    """A record, as a map from its fields' names."""
 
     python: type
     fields: dict[str, Schema]
@@ -273,11 +272,11 @@ _records: dict[type, Schema] = {}
 
 
 def record_schema(cls: type) -> Schema:
-    """The schema of a frozen dataclass; `TypeError` for an annotation that messages may not have."""
+    """The schema of a record; `TypeError` for an annotation that messages may not have."""
     schema = _records.get(cls)
     if schema is None:
         hints = typing.get_type_hints(cls)
-        fields = {field.name: _schema_of(hints[field.name]) for field in dataclasses.fields(cls)}
+        fields = {name: _schema_of(hints[name]) for name in field_names(cls)}
         schema = _records.setdefault(cls, _Record(cls, fields))
     return schema
 
@@ -298,6 +297,6 @@ def _schema_of(annotation: object) -> Schema:
     elif isinstance(annotation, type):
         if issubclass(annotation, enum.StrEnum):
             return _Enum(annotation)
-        if dataclasses.is_dataclass(annotation):
+        if is_record(annotation):
             return record_schema(annotation)
     raise TypeError(f"messages cannot carry {annotation!r}")
