@@ -77,7 +77,6 @@ def parser() -> argparse.ArgumentParser:
 
     verify = commands.add_parser("verify", help="verify a proof")
     shell.add_verify_arguments(verify)
-    verify.add_argument("--json", action="store_true", help="print one JSON document")
     verify.set_defaults(run=_verify)
 
     export = commands.add_parser("export-vkey", help="write the verification key that is in a proving key")

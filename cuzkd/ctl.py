@@ -9,8 +9,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
-from cuzkd import ctl_circuit, progress, render, shell
+from cuzkd import progress, render, shell
 from cuzkd.client import Client, PointChecks, Result
 from cuzkd.formats.proof import dump_proof, dump_public
 from cuzkd.shell import ExitCode
@@ -30,17 +31,15 @@ With --json, standard output is one JSON document, also when the command fails: 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `cuzkctl` with these arguments (by default the process's own); returns the exit code."""
-    return shell.run(parser().parse_args(argv), "cuzkctl")
+    words = sys.argv[1:] if argv is None else argv
+    return shell.run(parser(words).parse_args(words), "cuzkctl")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line, from which the help is printed."""
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="print one JSON document")
-    # A subcommand's default would overwrite what stood before it, so only the top parser has one.
-    asking = argparse.ArgumentParser(add_help=False, parents=[shared])
-    asking.add_argument("--socket", metavar="PATH", default=argparse.SUPPRESS, help="the daemon's job socket")
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """What understands these words of a command line; only the subcommands among them get their options.
 
+    Making all options takes longer than some proofs.
+    """
     top = argparse.ArgumentParser(
         prog="cuzkctl",
         description="Ask the cuzkd daemon for Groth16 proofs and for its state.",
@@ -54,21 +53,22 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the daemon's job socket (default: $CUZKD_SOCKET, then the usual places)",
     )
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
-    _add_prove(commands.add_parser("prove", parents=[asking], help="prove witnesses or inputs of a circuit"))
-    _add_wait(commands.add_parser("wait", parents=[asking], help="fetch the proofs of a job"))
-    ctl_circuit.add_commands(
-        commands.add_parser("circuit", help="give circuits names, and move their keys"), asking
+    shell.add_commands(
+        top,
+        words,
+        (
+            ("prove", "prove witnesses or inputs of a circuit", _add_prove),
+            ("wait", "fetch the proofs of a job", _add_wait),
+            ("circuit", "give circuits names, and move their keys", partial(_add_circuit, words)),
+            ("status", "show what the daemon does", _add_status),
+            ("verify", "verify a proof; needs no daemon", _add_verify),
+        ),
     )
-    status = commands.add_parser("status", parents=[asking], help="show what the daemon does")
-    status.set_defaults(run=_status)
-    verify = commands.add_parser("verify", parents=[shared], help="verify a proof; needs no daemon")
-    shell.add_verify_arguments(verify)
-    verify.set_defaults(run=_verify)
     return top
 
 
 def _add_prove(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
     command.description = (
         "Send one or more witnesses, or inputs, of a circuit to the daemon, wait, and write what comes back: "
         "proof.json and public.json, or with several of them proof-0.json, public-0.json and so on."
@@ -83,12 +83,13 @@ def _add_prove(command: argparse.ArgumentParser) -> None:
     partitions.add_argument(
         "--input", metavar="F", nargs="+", default=(), help="input files (JSON); the circuit's wasm is run"
     )
-    ctl_circuit.add_circuit_files(command)
+    shell.add_circuit_files(command)
     _add_delivery(command)
     command.set_defaults(run=_prove, misused=command.error)
 
 
 def _add_wait(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
     command.description = "Wait for a job that was submitted before, and write what comes back as prove does."
     command.add_argument("job", type=int, metavar="JOB", help="the job's number")
     _add_delivery(command)
@@ -105,6 +106,22 @@ def _add_delivery(command: argparse.ArgumentParser) -> None:
     progress.add_argument(command)
 
 
+def _add_status(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.set_defaults(run=_status)
+
+
+def _add_verify(command: argparse.ArgumentParser) -> None:
+    shell.add_verify_arguments(command)
+    command.set_defaults(run=_verify)
+
+
+def _add_circuit(words: Sequence[str], command: argparse.ArgumentParser) -> None:
+    from cuzkd import ctl_circuit
+
+    ctl_circuit.add_commands(command, words)
+
+
 def _seconds(text: str) -> float:
     try:
         value = float(text)
@@ -119,7 +136,7 @@ def _seconds(text: str) -> float:
 
 
 def _prove(arguments: argparse.Namespace) -> ExitCode:
-    ctl_circuit.check_combination(arguments)
+    _check_combination(arguments)
     shell.check_readable(arguments.zkey, arguments.wasm, arguments.r1cs, *arguments.wtns, *arguments.input)
     directory = shell.output_directory(arguments.output)
     with Client(arguments.socket) as client:
@@ -135,6 +152,16 @@ def _prove(arguments: argparse.Namespace) -> ExitCode:
                 progress=report,
             )
         return _deliver(client, job, directory, arguments)
+
+
+def _check_combination(arguments: argparse.Namespace) -> None:
+    """End with the usage and exit code 2 when a circuit is named and its files are given too."""
+    if arguments.circuit is not None:
+        for option in ("wasm", "r1cs", "points"):
+            if getattr(arguments, option) is not None:
+                arguments.misused(f"argument --{option}: not allowed with argument --circuit")
+    elif arguments.input and arguments.wasm is None:
+        arguments.misused("argument --input: needs --wasm, or --circuit with a circuit that has one")
 
 
 def _wait(arguments: argparse.Namespace) -> ExitCode:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from cuzkd import progress, render, shell
 from cuzkd.client import CircuitInfo, Client, PointChecks
@@ -36,46 +37,41 @@ ONE_CIRCUIT: tuple[tuple[str, str, Request, Text], ...] = (
 """The subcommands that ask for one circuit by name: what they do, how, and what they print."""
 
 
-def add_commands(command: argparse.ArgumentParser, asking: argparse.ArgumentParser) -> None:
-    """The subcommands of `circuit`; `asking` has the options of every command that asks the daemon."""
+def add_commands(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """The subcommands of `circuit`; those among the words of the command line get their options."""
     command.description = (
         "A circuit that was added is proved by its name (prove --circuit NAME): nothing is read or checked "
         "again. Names are each user's own."
     )
-    commands = command.add_subparsers(metavar="COMMAND", required=True)
-    add = commands.add_parser("add", parents=[asking], help="check and compile a circuit and give it a name")
-    add.add_argument("name", metavar="NAME")
-    add.add_argument("--zkey", required=True, metavar="F", help="proving key, as snarkjs writes it")
-    add_circuit_files(add)
-    progress.add_argument(add)
-    add.set_defaults(run=_add)
-    listing = commands.add_parser("list", parents=[asking], help="list the circuits that have names")
-    listing.set_defaults(run=_list)
-    for name, what, request, text in ONE_CIRCUIT:
-        one = commands.add_parser(name, parents=[asking], help=what)
-        one.add_argument("name", metavar="NAME")
-        one.set_defaults(run=_ask_about_one, request=request, text=text)
-
-
-def add_circuit_files(command: argparse.ArgumentParser) -> None:
-    """What may come beside a key file."""
-    command.add_argument("--wasm", metavar="F", help="the circuit's program, to prove from inputs")
-    command.add_argument("--r1cs", metavar="F", help="the circuit's constraints, to name those that fail")
-    command.add_argument(
-        "--points",
-        choices=[str(choice) for choice in PointChecks],
-        help="what is checked of the key's points: curve and subgroup (full, the default), or the curve alone",
+    shell.add_commands(
+        command,
+        words,
+        (
+            ("add", "check and compile a circuit and give it a name", _add_add),
+            ("list", "list the circuits that have names", _add_list),
+            *((name, what, partial(_add_one, request, text)) for name, what, request, text in ONE_CIRCUIT),
+        ),
     )
 
 
-def check_combination(arguments: argparse.Namespace) -> None:
-    """End with the usage and exit code 2 when a circuit is named and its files are given too."""
-    if arguments.circuit is not None:
-        for option in ("wasm", "r1cs", "points"):
-            if getattr(arguments, option) is not None:
-                arguments.misused(f"argument --{option}: not allowed with argument --circuit")
-    elif arguments.input and arguments.wasm is None:
-        arguments.misused("argument --input: needs --wasm, or --circuit with a circuit that has one")
+def _add_add(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--zkey", required=True, metavar="F", help="proving key, as snarkjs writes it")
+    shell.add_circuit_files(command)
+    progress.add_argument(command)
+    command.set_defaults(run=_add)
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.set_defaults(run=_list)
+
+
+def _add_one(request: Request, text: Text, command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.add_argument("name", metavar="NAME")
+    command.set_defaults(run=_ask_about_one, request=request, text=text)
 
 
 def _add(arguments: argparse.Namespace) -> ExitCode:

@@ -104,6 +104,7 @@ class _Fields:
             for name, kind in owner.__annotations__.items()
             if name in owner.__match_args__
         ]
-        fields: dict[str, Any] = dataclasses.make_dataclass(owner.__name__, spec).__dataclass_fields__
+        made: Any = dataclasses.make_dataclass(owner.__name__, spec)
+        fields: dict[str, Any] = made.__dataclass_fields__
         owner.__dataclass_fields__ = fields
         return fields

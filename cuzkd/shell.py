@@ -9,9 +9,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
-from cuzkd.client import open_input
+from cuzkd.client import PointChecks, open_input
 from cuzkd.errors import (
     BadRequest,
     Busy,
@@ -45,10 +44,12 @@ class UsageError(Exception):
     """A path on the command line that cannot be used."""
 
 
-class Command(Protocol):
-    """A subcommand: does its work, prints, and returns the exit code."""
+Adder = Callable[[argparse.ArgumentParser], None]
+"""Adds a subcommand's options to its parser."""
 
-    def __call__(self, arguments: argparse.Namespace, /) -> int: ...  # noqa: D102  # described above
+
+Command = Callable[[argparse.Namespace], int]
+"""A subcommand: does its work, prints, and returns the exit code."""
 
 
 def exit_code(error: CuzkdError) -> int:
@@ -102,11 +103,51 @@ class Version(argparse.Action):
         parser.exit()
 
 
+def add_commands(
+    parser: argparse.ArgumentParser, words: Sequence[str], commands: Sequence[tuple[str, str, Adder]]
+) -> None:
+    """Add subcommands: name, what it does, and what adds its options.
+
+    Only those among the words of the command line get them: making all takes longer than some proofs.
+    """
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, what, add in commands:
+        command = subparsers.add_parser(name, help=what)
+        if name in words:
+            add(command)
+
+
+def add_asking(command: argparse.ArgumentParser) -> None:
+    """The options of every subcommand that asks the daemon."""
+    add_json(command)
+    # A default here would overwrite what stood before the subcommand, so only the top parser has one.
+    command.add_argument(
+        "--socket", metavar="PATH", default=argparse.SUPPRESS, help="the daemon's job socket"
+    )
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """`--json`."""
+    command.add_argument("--json", action="store_true", help="print one JSON document")
+
+
 def add_verify_arguments(command: argparse.ArgumentParser) -> None:
     """The files of `verify`, the same in `cuzkctl` and `cuzkd`."""
     command.add_argument("--vkey", required=True, metavar="F", help="verification_key.json")
     command.add_argument("--proof", required=True, metavar="F", help="proof.json")
     command.add_argument("--public", required=True, metavar="F", help="public.json")
+    add_json(command)
+
+
+def add_circuit_files(command: argparse.ArgumentParser) -> None:
+    """What may come beside a key file."""
+    command.add_argument("--wasm", metavar="F", help="the circuit's program, to prove from inputs")
+    command.add_argument("--r1cs", metavar="F", help="the circuit's constraints, to name those that fail")
+    command.add_argument(
+        "--points",
+        choices=[str(choice) for choice in PointChecks],
+        help="what is checked of the key's points: curve and subgroup (full, the default), or the curve alone",
+    )
 
 
 # ---- files
