@@ -1,7 +1,7 @@
 """The closed set of messages. A field's annotation is its schema: the codec refuses whatever does not match.
 
 Allowed field types: bool, int (64-bit), float, str, bytes, `X | None`, `tuple[X, ...]`, fixed tuples, enums
-of strings, and frozen dataclasses of these. `TYPE` is the message's number on the wire and never reused;
+of strings, and records of these. `TYPE` is the message's number on the wire and never reused;
 `MAX_BYTES` bounds the payload before a byte of it is read; `DESCRIPTORS` says how many file descriptors
 the frame carries at most.
 """
@@ -539,14 +539,15 @@ class IngestFailed(Message):
 class SynthesizeOrder(Message):
     """To synthesis: write a, b, c, z into the leased segment.
 
-    `payload` is the spooled witness, or the inputs of `program` if that is given. With `constraints` (a digest) the
-    witness is held to every constraint.
+    `payload` is the spooled witness, or the inputs of `program` if that is given; `name` is the client's for it.
+    With `constraints` (a digest) the witness is held to every constraint.
     """
 
     TYPE: ClassVar[int] = 71
 
     partition: PartitionId
     circuit: CircuitRef
+    name: str
     payload: str
     program: str | None
     constraints: str | None
