@@ -32,12 +32,12 @@ def serving(folder: Path) -> Iterator[Serve]:
         def run() -> None:
             with listener:
                 channel = BlockingChannel(listener.accept()[0])
-                try:
-                    peer(channel)
-                except BaseException as error:
-                    failures.append(error)
-                finally:
-                    channel.close()
+            try:
+                peer(channel)
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                channel.close()
 
         threads.append(threading.Thread(target=run, daemon=True))
         threads[-1].start()
