@@ -25,6 +25,8 @@ class CuzkdError(Exception):
 class InternalError(CuzkdError):
     """Something that cannot happen did."""
 
+    code = "internal"
+
 
 class InvalidTransition(InternalError):
     """The scheduler was asked for a step that the state does not allow; the message tells the story."""
@@ -236,16 +238,17 @@ class BootFailed(CuzkdError):
     default_advice = "see the lines above for what the child printed"
 
 
-def _subclasses(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
-    found = {cls.code: cls}
+def _by_code(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
+    """The classes below `cls` that have a code of their own; for others the one above stands."""
+    found = {cls.code: cls} if "code" in vars(cls) else {}
     for child in cls.__subclasses__():
-        found.update(_subclasses(child))
+        found.update(_by_code(child))
     return found
 
 
 def from_wire(code: str, message: str, advice: str) -> CuzkdError:
     """The error that a peer described; an unknown code becomes a plain `CuzkdError` that keeps its text."""
-    cls = _subclasses(CuzkdError).get(code)
+    cls = _by_code(CuzkdError).get(code)
     if cls is None:
         return InternalError(f"{code}: {message}", advice=advice)
     return cls(message, advice=advice)
