@@ -1,4 +1,4 @@
-"""An error keeps its class across a socket; a kind without a code of its own arrives as the one that it is a kind of."""
+"""An error keeps its class across a socket; a kind without a code of its own arrives as what it is a kind of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def classes(cls: type[CuzkdError] = CuzkdError) -> Iterator[type[CuzkdError]]:
         yield from classes(child)
 
 
-@pytest.mark.parametrize("cls", classes(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", list(classes()), ids=lambda cls: cls.__name__)
 def test_an_error_arrives_as_its_class(cls: type[CuzkdError]) -> None:
     sent = Failure.of(cls("what happened", advice="what to do"))
     found = from_wire(sent.code, sent.message, sent.advice)
