@@ -1,32 +1,29 @@
-"""Writes a compiled circuit so that it is there whole or not at all: temporary directory, sync, rename."""
+"""Writes a compiled circuit so that it is there whole or not at all."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
+from cuzkd.atomic import NewDirectory
 from cuzkd.errors import ResourceExhausted
 from cuzkd.formats.compiled import (
     ARRAYS,
     MANIFEST,
     Array,
     ArrayPlace,
-    Checks,
     Manifest,
     find_compiled,
     manifest_text,
 )
+from cuzkd.ipc.messages import PointChecks
 from cuzkd.model import CircuitRef, page_align
 
-_TEMPORARY = ".writing-"
-_LOCK = ".lock"
+_ADVICE = "free space in the state directory"
 
 
 class CompiledWriter:
@@ -34,11 +31,9 @@ class CompiledWriter:
 
     def __init__(self, circuits_dir: Path) -> None:
         self._circuits_dir = circuits_dir
-        circuits_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _open_lock(circuits_dir)
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-        self._path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=circuits_dir))
-        self._file = os.open(self._path / ARRAYS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._new = NewDirectory(circuits_dir)
+        self._arrays = self._new.path / ARRAYS
+        self._file = os.open(self._arrays, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._end = 0
         self._places: dict[str, ArrayPlace] = {}
 
@@ -49,8 +44,18 @@ class CompiledWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._file)
-        shutil.rmtree(self._path, ignore_errors=True)
-        os.close(self._lock)
+        self._new.__exit__(kind, error, trace)
+
+    def expect(self, size_bytes: int) -> None:
+        """ResourceExhausted unless the disk has room for so much; cheaper to know before the work than after."""
+        disk = os.fstatvfs(self._file)
+        free = disk.f_bavail * disk.f_frsize
+        if size_bytes > free:
+            raise ResourceExhausted(
+                f"{self._circuits_dir}: a compiled circuit of at least {size_bytes} bytes does not fit "
+                f"into the {free} that are free",
+                advice=_ADVICE,
+            )
 
     def allocate(self, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
         """A writable array of this name in the file, its blocks reserved.
@@ -70,65 +75,19 @@ class CompiledWriter:
                 raise
             raise ResourceExhausted(
                 f"{self._circuits_dir}: no room for {end} bytes of a compiled circuit: {error.strerror}",
-                advice="free space in the state directory",
+                advice=_ADVICE,
             ) from error
         self._end = end
-        return np.memmap(self._path / ARRAYS, dtype=dtype, mode="r+", offset=place.offset, shape=shape)
+        return np.memmap(self._arrays, dtype=dtype, mode="r+", offset=place.offset, shape=shape)
 
     def store(self, name: str, values: Array) -> None:
         """Put an array that is already in memory into the file."""
         self.allocate(name, values.dtype.str, values.shape)[...] = values
 
-    def publish(self, ref: CircuitRef, key_bytes: int, checks: Checks) -> None:
-        """Make the circuit appear under its digest; when another writer was first, its circuit stays."""
-        manifest = Manifest(ref, key_bytes, checks, self._places)
-        os.fsync(self._file)
-        with (self._path / MANIFEST).open("x") as file:
-            file.write(manifest_text(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-        _sync_directory(self._path)
-        target = self._circuits_dir / ref.digest
-        try:
-            self._path.rename(target)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
-            if find_compiled(self._circuits_dir, ref.digest) is None:
-                self._replace(target)
-        _sync_directory(self._circuits_dir)
-
-    def _replace(self, target: Path) -> None:
-        """Put the circuit in the place of a damaged one, which others may still have mapped."""
-        damaged = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self._circuits_dir))
-        target.rename(damaged)
-        self._path.rename(target)
-        shutil.rmtree(damaged)
-
-
-def remove_leftovers(circuits_dir: Path) -> None:
-    """Remove what writers that died left in the directory; nothing is removed while any writer lives."""
-    if not circuits_dir.is_dir():
-        return
-    lock = _open_lock(circuits_dir)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for path in circuits_dir.glob(f"{_TEMPORARY}*"):
-            shutil.rmtree(path, ignore_errors=True)
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(lock)
-
-
-def _open_lock(circuits_dir: Path) -> int:
-    """The file that writers hold a shared lock on; locks end with their holder, however it dies."""
-    return os.open(circuits_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def publish(self, ref: CircuitRef, key_bytes: int, points: PointChecks) -> None:
+        """Make the circuit appear under its digest, unless one is there of which as much was checked."""
+        manifest = Manifest(ref, key_bytes, points, self._places)
+        (self._new.path / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
+        found = find_compiled(self._circuits_dir, ref.digest)
+        if found is None or not found.satisfies(points):
+            self._new.publish(ref.digest)
