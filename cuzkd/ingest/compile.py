@@ -31,7 +31,7 @@ from cuzkd.formats.zkey import (
     open_zkey,
 )
 from cuzkd.ingest.behind import Behind
-from cuzkd.ingest.matrices import MatrixBuilder
+from cuzkd.ingest.matrices import MatrixBuilder, Rows
 from cuzkd.ingest.progress import Report, unreported
 from cuzkd.ipc.messages import PointChecks
 from cuzkd.kernels.curve import Group, first_off_curve
@@ -101,7 +101,7 @@ class _Compilation:
         self._points = points
         self._report = report
         self._stream = Stream(zkey.file.fd, zkey.file.name, zkey.file.size)
-        self._matrices = MatrixBuilder(zkey.file.name, zkey.header, threads)
+        self._matrices = MatrixBuilder(zkey.file.name, zkey.header, zkey.coefficients, threads)
 
     def run(self) -> CircuitRef:
         header = self._zkey.header
@@ -185,8 +185,10 @@ class _Compilation:
         """Put the matrices into the writer; how many rows they have."""
         self._writer.store("values", self._matrices.values())
         for number, matrix in enumerate("ab"):
-            rows = self._matrices.take(number)
-            self._writer.store(f"{matrix}.row_ptr", rows.row_ptr)
-            self._writer.store(f"{matrix}.cols", rows.cols)
-            self._writer.store(f"{matrix}.coeffs", rows.coeffs)
+            self._store_rows(matrix, self._matrices.matrix(number))
         return self._matrices.rows
+
+    def _store_rows(self, matrix: str, rows: Rows) -> None:
+        self._writer.store(f"{matrix}.row_ptr", rows.row_ptr)
+        self._writer.store(f"{matrix}.cols", rows.cols)
+        self._writer.store(f"{matrix}.coeffs", rows.coeffs)

@@ -26,18 +26,20 @@ class Rows:
 
 
 class MatrixBuilder:
-    """Takes the entries piece by piece, checks each, and gives equal values one number.
+    """Takes `count` entries piece by piece, checks each, and gives equal values one number.
 
     `rows` is how many rows both matrices have: as many as the highest one used, at least one; the domain's others
     are zero. Entries of one row keep their order, repeated ones stay apart.
     """
 
-    def __init__(self, name: str, header: ZkeyHeader, threads: int) -> None:
+    def __init__(self, name: str, header: ZkeyHeader, count: int, threads: int) -> None:
         self._name = name
         self._header = header
         self._threads = threads
         self._taken = 0
-        self._entries: tuple[list[tuple[U32, U32, U32]], ...] = ([], [])
+        # Whole arrays: many small ones between the pieces' own memory would leave it in shreds.
+        self._in_b = np.empty(count, dtype=np.bool_)
+        self._row, self._signal, self._code = (np.empty(count, dtype=np.uint32) for _ in range(3))
         self._dictionary = Dictionary()
         self.rows = 1
 
@@ -52,18 +54,17 @@ class MatrixBuilder:
             where = f"{FORMAT.section_name(SECTION_COEFFICIENTS)}, entry {entry}"
             raise BadFile(f"{self._name}: {where}: the value is not below r")
         self.rows = max(self.rows, int(entries["row"].max(initial=0)) + 1)
-        for matrix, pieces in enumerate(self._entries):
-            chosen = entries["matrix"] == matrix
-            pieces.append((entries["row"][chosen], entries["signal"][chosen], codes[chosen]))
-        self._taken += len(entries)
+        place = slice(self._taken, self._taken + len(entries))
+        self._in_b[place] = entries["matrix"]
+        self._row[place] = entries["row"]
+        self._signal[place] = entries["signal"]
+        self._code[place] = codes
+        self._taken = place.stop
 
-    def take(self, matrix: int) -> Rows:
-        """Matrix A (0) or B (1), once all entries are there; they are forgotten, as memory for both is dear."""
-        pieces = self._entries[matrix]
-        columns = zip(*pieces, strict=True) if pieces else [[np.empty(0, dtype=np.uint32)]] * 3
-        row, signal, code = (np.concatenate(column) for column in columns)
-        pieces.clear()
-        return _by_rows(row, signal, code, self.rows)
+    def matrix(self, number: int) -> Rows:
+        """Matrix A (0) or B (1), once all entries are there."""
+        chosen = self._in_b == bool(number)
+        return _by_rows(self._row[chosen], self._signal[chosen], self._code[chosen], self.rows)
 
     def values(self) -> U64:
         """The values that both matrices' coeffs index, (k, 4), as the key stores them."""

@@ -29,10 +29,10 @@ def entries_of(case: Case) -> np.ndarray:
 
 
 def built(case: Case, entries: np.ndarray, piece: int):
-    builder = MatrixBuilder("key", header_of(case), threads=1)
+    builder = MatrixBuilder("key", header_of(case), len(entries), threads=1)
     for start in range(0, len(entries), piece):
         builder.add(entries[start : start + piece])
-    return builder.take(0), builder.take(1), builder.values()
+    return builder.matrix(0), builder.matrix(1), builder.values()
 
 
 @each(bundled_cases())
