@@ -1,6 +1,7 @@
 // Many independent additions of affine points with one inversion between them: 5 products and a squaring each, and
 // the inverse of a product of all denominators (Montgomery, "Speeding the Pollard and elliptic curve methods of
-// factorization", 1987), against 8 products and 2 squarings of a mixed addition.
+// factorization", 1987), against 8 products and 2 squarings of a mixed addition. Four at a time where the processor can
+// (lane_batch.hpp).
 #pragma once
 
 #include <cstddef>
@@ -8,12 +9,41 @@
 #include <vector>
 
 #include "curve.cuh"
+#include "lane_batch.hpp"
 
 namespace cuzkd {
 
+// One sum p + q, given one over a denominator.
 template <class Point>
-class AffineBatch {
+struct AffineSum {
     using F = typename Point::Coordinate;
+
+    // Equal points double, 1/2y; nothing is divided where an operand is infinity or the sum is.
+    static F denominator(const Point& p, const Point& q) {
+        if (p.is_infinity() || q.is_infinity()) return F::one();
+        if (p.x != q.x) return q.x - p.x;
+        return p.y == q.y ? p.y.dbl() : F::one();
+    }
+
+    static Point sum(const Point& p, const Point& q, const F& reciprocal) {
+        if (p.is_infinity()) return q;
+        if (q.is_infinity()) return p;
+        if (p.x != q.x) return chord(p, q, (q.y - p.y) * reciprocal);
+        if (p.y != q.y) return Point::infinity();
+        const F xx = p.x.sqr();
+        return chord(p, q, (xx.dbl() + xx) * reciprocal);
+    }
+
+    static CUZKD_INLINE Point chord(const Point& p, const Point& q, const F& slope) {
+        const F x = slope.sqr() - p.x - q.x;
+        return Point{x, slope * (p.x - x) - p.y};
+    }
+};
+
+template <class Point>
+class ScalarBatch {
+    using F = typename Point::Coordinate;
+    using Exceptions = AffineSum<Point>;
 
   public:
     // For i = count - 1 down to 0: store(i, left(i) + right(i)), for any points. `operands` is asked twice for each i:
@@ -28,7 +58,7 @@ class AffineBatch {
             const Point &p = operands.left(i), &q = operands.right(i);
             term.denominator = q.x - p.x;
             term.special = term.denominator.is_zero() || p.x.is_zero() || q.x.is_zero();
-            if (term.special) term.denominator = special_denominator(p, q);
+            if (term.special) term.denominator = Exceptions::denominator(p, q);
             term.prefix = product[i & 1];
             product[i & 1] = product[i & 1] * term.denominator;
         }
@@ -39,7 +69,8 @@ class AffineBatch {
             const F reciprocal = inverse[i & 1] * term.prefix;
             inverse[i & 1] = inverse[i & 1] * term.denominator;
             const Point &p = operands.left(i), &q = operands.right(i);
-            store(i, term.special ? special_sum(p, q, reciprocal) : chord(p, q, (q.y - p.y) * reciprocal));
+            store(i, term.special ? Exceptions::sum(p, q, reciprocal)
+                                  : Exceptions::chord(p, q, (q.y - p.y) * reciprocal));
         }
     }
 
@@ -50,29 +81,16 @@ class AffineBatch {
         bool special;
     };
 
-    static CUZKD_INLINE Point chord(const Point& p, const Point& q, const F& slope) {
-        const F x = slope.sqr() - p.x - q.x;
-        return Point{x, slope * (p.x - x) - p.y};
-    }
-
-    // Equal points double, 1/2y; nothing is divided where an operand is infinity or the sum is.
-    static F special_denominator(const Point& p, const Point& q) {
-        if (p.is_infinity() || q.is_infinity()) return F::one();
-        if (p.x != q.x) return q.x - p.x;
-        return p.y == q.y ? p.y.dbl() : F::one();
-    }
-
-    static Point special_sum(const Point& p, const Point& q, const F& reciprocal) {
-        if (p.is_infinity()) return q;
-        if (q.is_infinity()) return p;
-        if (p.x != q.x) return chord(p, q, (q.y - p.y) * reciprocal);
-        if (p.y != q.y) return Point::infinity();
-        const F xx = p.x.sqr();
-        return chord(p, q, (xx.dbl() + xx) * reciprocal);
-    }
-
     std::vector<Term> terms_;
 };
+
+#ifdef CUZKD_LANES
+template <class Point>
+using AffineBatch = LaneBatch<Point, AffineSum<Point>>;
+#else
+template <class Point>
+using AffineBatch = ScalarBatch<Point>;
+#endif
 
 // Sums of runs of points by rounds of pairs: each round halves every run, so that all additions of a round are
 // independent, whatever the lengths of the runs.

@@ -4,8 +4,8 @@
 #define MODULE(name, variable) NB_MODULE(name, variable)
 
 MODULE(CUZKD_MODULE, m) {
-#if defined(__ADX__) && defined(__BMI2__) && defined(__x86_64__)
-    m.attr("arithmetic") = "x86-64 with BMI2 and ADX";
+#if defined(__ADX__) && defined(__BMI2__) && defined(__AVX2__) && defined(__FMA__) && defined(__x86_64__)
+    m.attr("arithmetic") = "x86-64 with BMI2, ADX, AVX2 and FMA";
 #else
     m.attr("arithmetic") = "portable";
 #endif
