@@ -11,10 +11,13 @@ import numpy as np
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.gpu.device import Point, Query
 from cuzkd.kernels.curve import Group
-from cuzkd.kernels.msm import msm
+from cuzkd.kernels.msm import give_back_memory, msm
 from cuzkd.kernels.quotient import SCRATCH_VECTORS, odd_coset_quotient
 from cuzkd.model import PAGE_BYTES
 from cuzkd.vectors import LIMBS, Scalars, Vectors
+
+LARGE_LOG_DOMAIN = 15
+"""From here on a proof works in tens of megabytes, and takes far longer than the system needs to give them anew."""
 
 
 class HostDevice:
@@ -121,7 +124,9 @@ class HostUpload:
         return z[self._key.circuit.ref.shape.num_public + 1 :] if query is Query.C else z
 
     def close(self) -> None:
-        """Give the segment back if a failure came before it was read."""
+        """Give back the memory that large sums were made in, and the segment if a failure came before it was read."""
+        if self._key.circuit.ref.shape.log_domain >= LARGE_LOG_DOMAIN:
+            give_back_memory()
         self._release()
 
     def _held(self) -> Vectors:

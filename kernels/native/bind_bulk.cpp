@@ -1,4 +1,5 @@
 // Bindings of the bulk work: transforms, quotient, sparse evaluation, multi-scalar multiplication.
+#include <malloc.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
@@ -114,6 +115,14 @@ void run_msm(const std::string& curve, bool g2, Limbs bases, Limbs scalars, Limb
     });
 }
 
+// The heaps of threads that are gone keep what was worked in, more than a key takes.
+void give_back_memory() {
+#if defined(__GLIBC__)
+    nb::gil_scoped_release release;
+    malloc_trim(0);
+#endif
+}
+
 }  // namespace
 
 void bind_bulk(nb::module_& m) {
@@ -127,6 +136,7 @@ void bind_bulk(nb::module_& m) {
           "values"_a.noconvert(), "z"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("hadamard", &run_hadamard, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
+    m.def("give_back_memory", &give_back_memory);
     m.def("msm", &run_msm, "curve"_a, "g2"_a, "bases"_a.noconvert(), "scalars"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
 }
