@@ -17,7 +17,7 @@ from cuzkd.child import BootingChild, Child, Process, Settings, spawn
 from cuzkd.errors import BadRequest, BootFailed, CuzkdError, ResourceExhausted, VersionMismatch
 from cuzkd.events import Worker
 from cuzkd.ipc.channel import ChannelClosed
-from cuzkd.ipc.messages import Heartbeat, Message
+from cuzkd.ipc.messages import Heartbeat, Message, ProofDone, StageFailed, SynthesisDone
 from cuzkd.model import PartitionId, Phase, Role
 
 BOOT_ATTEMPTS = 5
@@ -188,6 +188,8 @@ class Roster:
         elif isinstance(slot.child, Child):
             if isinstance(message, Heartbeat):
                 slot.doing = self._doing(message)
+            elif isinstance(message, SynthesisDone | ProofDone | StageFailed):
+                slot.doing = None
             self._listener.message(slot.child.worker, message)
 
     @staticmethod
