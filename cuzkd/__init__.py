@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuzkd.client import Client, Result
+    from cuzkd.client import CircuitInfo, Client, PointChecks, Progress, Result
 
     __version__: str
 
-__all__ = ["Client", "Result", "__version__"]
+__all__ = ["CircuitInfo", "Client", "PointChecks", "Progress", "Result", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -17,7 +17,7 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("cuzkd")
-    if name in ("Client", "Result"):
+    if name in __all__:
         from cuzkd import client
 
         return getattr(client, name)

@@ -42,6 +42,8 @@ class Settings:
     state_dir: Path
     log_level: str
     backend: str
+    witness_seconds: float
+    witness_bytes: int
     lock_fd: int
 
 
@@ -136,6 +138,8 @@ def spawn(settings: Settings, incarnation: int) -> BootingChild:
         state_dir=settings.state_dir,
         log_level=settings.log_level,
         backend=settings.backend,
+        witness_seconds=settings.witness_seconds,
+        witness_bytes=settings.witness_bytes,
     )
     try:
         popen = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Where the compiled circuits lie, and opening the one that a message names."""
+"""Where compiled circuits, witness programs and constraints lie, and opening the circuit that a message names."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from cuzkd.model import CircuitRef
 def circuits_dir(state_dir: Path) -> Path:
     """The folder that has a directory for each compiled circuit, by its key's digest."""
     return state_dir / "circuits"
+
+
+def programs_dir(state_dir: Path) -> Path:
+    """The folder that has a directory for each witness program, by the digest of its `.wasm`."""
+    return state_dir / "programs"
+
+
+def constraints_dir(state_dir: Path) -> Path:
+    """The folder that has a directory for the matrix C of each `.r1cs`, by that file's digest."""
+    return state_dir / "constraints"
 
 
 def open_circuit(state_dir: Path, ref: CircuitRef) -> CompiledCircuit:

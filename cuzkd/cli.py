@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import enum
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuzkd import ctl
+from cuzkd import shell
 from cuzkd.client import open_input
 from cuzkd.errors import BadConfig, BadFile, BootFailed, CuzkdError
 
@@ -40,26 +39,14 @@ class ExitCode(enum.IntEnum):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `cuzkd` with these arguments (by default the process's own); returns the exit code."""
-    arguments = parser().parse_args(argv)
-    run: ctl.Command = arguments.run
-    as_json: bool = arguments.json
-    try:
-        return run(arguments)
-    except CuzkdError as error:
-        ctl.complain("cuzkd", error.code, error.message, error.advice, as_json)
-        return exit_code(error)
-    except ctl.UsageError as error:
-        ctl.complain("cuzkd", "usage", str(error), ctl.PATH_ADVICE, as_json)
-        return ctl.ExitCode.USAGE
-    except KeyboardInterrupt:
-        return ctl.ExitCode.INTERRUPTED
+    return shell.run(parser().parse_args(argv), "cuzkd", exit_code)
 
 
 def exit_code(error: CuzkdError) -> int:
     """The exit code that an error calls for."""
     if isinstance(error, BadConfig):
         return ExitCode.BAD_CONFIG
-    return ExitCode.BOOT_FAILED if isinstance(error, BootFailed) else ctl.exit_code(error)
+    return ExitCode.BOOT_FAILED if isinstance(error, BootFailed) else shell.exit_code(error)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action=ctl.Version)
+    top.add_argument("--version", action=shell.Version)
     top.set_defaults(json=False)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
@@ -89,8 +76,7 @@ def parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check_config)
 
     verify = commands.add_parser("verify", help="verify a proof")
-    ctl.add_verify_arguments(verify)
-    verify.add_argument("--json", action="store_true", help="print one JSON document")
+    shell.add_verify_arguments(verify)
     verify.set_defaults(run=_verify)
 
     export = commands.add_parser("export-vkey", help="write the verification key that is in a proving key")
@@ -99,8 +85,7 @@ def parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="F",
-        type=Path,
-        default=Path("verification_key.json"),
+        default="verification_key.json",
         help="where to write (default: verification_key.json)",
     )
     export.set_defaults(run=_export_vkey)
@@ -126,7 +111,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
 
     config = Config.load(arguments.config)
     print(f"usable; the job socket will be {config.socket_path}")
-    return ctl.ExitCode.DONE
+    return shell.ExitCode.DONE
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -139,37 +124,29 @@ def _verify(arguments: argparse.Namespace) -> int:
     public = load_public(_read(arguments.public), arguments.public)
     valid = verify(vkey, public, proof)
     if arguments.json:
-        print(json.dumps({"valid": valid}))
+        shell.print_json({"valid": valid})
     else:
         print("valid: the proof is right" if valid else "INVALID: the proof is wrong for these public inputs")
-    return ctl.ExitCode.DONE if valid else ctl.ExitCode.FAILED
+    return shell.ExitCode.DONE if valid else shell.ExitCode.FAILED
 
 
 def _read(path: str) -> bytes:
-    try:
-        with open(open_input(path), "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ctl.UsageError(f"cannot read {path}: {error.strerror}") from error
+    with shell.reading(), open(open_input(path), "rb") as file:
+        return file.read()
 
 
 def _export_vkey(arguments: argparse.Namespace) -> int:
     from cuzkd.formats.vkey import dump_vkey
 
-    try:
+    with shell.reading():
         descriptor = open_input(arguments.zkey)
-    except OSError as error:
-        raise ctl.UsageError(f"cannot read {arguments.zkey}: {error.strerror}") from error
     try:
         text = dump_vkey(_vkey_of(descriptor, str(arguments.zkey)))
     finally:
         os.close(descriptor)
-    try:
-        ctl.write_all({arguments.output: text})
-    except OSError as error:
-        raise ctl.UsageError(f"cannot write {arguments.output}: {error.strerror}") from error
+    shell.write_all({arguments.output: text})
     print(arguments.output)
-    return ctl.ExitCode.DONE
+    return shell.ExitCode.DONE
 
 
 def _vkey_of(descriptor: int, name: str) -> VerifyingKey:

@@ -8,50 +8,62 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from cuzkd.errors import BadRequest, DaemonUnreachable, InternalError, WaitTimeout, from_wire
-from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
+from cuzkd.conversation import Conversation, ProgressCallback
+from cuzkd.errors import InternalError
 from cuzkd.ipc.messages import (
     MAX_DESCRIPTORS,
-    PROTOCOL_VERSION,
     Attach,
     Attached,
-    Failure,
-    Hello,
+    CircuitAdd,
+    CircuitEvict,
+    CircuitInfo,
+    CircuitList,
+    CircuitPreload,
+    CircuitRemove,
+    Circuits,
+    CircuitShow,
     JobAccepted,
     JobResult,
     JobSubmit,
     JobWait,
     Message,
     PartitionResult,
+    PointChecks,
+    Progress,
     Status,
     StatusRequest,
-    Welcome,
 )
 from cuzkd.model import SCALAR_BYTES, Curve, Proof
+from cuzkd.records import record
+
+__all__ = [
+    "CircuitInfo",
+    "Client",
+    "File",
+    "PointChecks",
+    "Progress",
+    "ProgressCallback",
+    "Result",
+    "open_input",
+]
 
 File = str | os.PathLike[str] | int
 """A file to send: its path, or an open descriptor of it, which stays the caller's."""
 
-SOCKET_VARIABLE = "CUZKD_SOCKET"
 _NAME_LIMIT = 1024
 _GRACE_S = 10.0  # what a daemon may take beyond a wait's time before it counts as stuck
-
-_CLOSED_ADVICE = "see the daemon's log; an accepted job goes on as long as the daemon runs"
 
 _Answer = TypeVar("_Answer", bound=Message)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
-    """A finished job: a verified proof and its public inputs for each witness, in the witnesses' order."""
+    """A finished job: a verified proof and its public inputs for each partition, in the order submitted."""
 
     job: int
     curve: Curve
@@ -65,49 +77,106 @@ class Client:
 
     `socket_path` names the daemon's socket; None looks at $CUZKD_SOCKET or, when that is not set, in the
     usual places. After an error in the connection the next request connects again. Requests raise
-    `DaemonUnreachable` when nothing answers, and whatever error of `cuzkd.errors` the daemon answers with.
+    `DaemonUnreachable` when nothing answers, whatever error of `cuzkd.errors` the daemon answers with, and
+    `OSError` for a path that cannot be opened as a regular file.
 
         with cuzkd.Client() as client:
             result = client.prove("circuit.zkey", ["witness.wtns"])
+
+            client.add_circuit("merkle", "merkle.zkey", wasm="merkle.wasm")
+            result = client.prove(circuit="merkle", inputs=["input.json"])
+
+    Where a request takes `progress`, that is called with a `Progress` every now and then until the request
+    is answered; without it the daemon reports none.
     """
 
     def __init__(self, socket_path: str | os.PathLike[str] | None = None) -> None:
-        self._socket_path = socket_path
-        self._channel: BlockingChannel | None = None
-        self._request_id = 0
+        self._daemon = Conversation(socket_path)
 
-    def prove(self, zkey: File, witnesses: Sequence[File], timeout_s: float | None = None) -> Result:
-        """Submit and wait; `timeout_s` bounds the wait. Raises what `submit` and `wait` raise."""
-        return self.wait(self.submit(zkey, witnesses), timeout_s)
+    # ---- jobs
 
-    def submit(self, zkey: File, witnesses: Sequence[File]) -> int:
-        """Hand over a proving key and its witnesses; returns the job's number once the job is accepted.
+    def prove(
+        self,
+        zkey: File | None = None,
+        witnesses: Sequence[File] = (),
+        *,
+        circuit: str | None = None,
+        inputs: Sequence[File] = (),
+        wasm: File | None = None,
+        r1cs: File | None = None,
+        points: PointChecks | str = PointChecks.FULL,
+        progress: ProgressCallback | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
+        """Submit and wait, at most `timeout_s` once accepted. Takes and raises what `submit` and `wait` do."""
+        job = self.submit(
+            zkey,
+            witnesses,
+            circuit=circuit,
+            inputs=inputs,
+            wasm=wasm,
+            r1cs=r1cs,
+            points=points,
+            progress=progress,
+        )
+        return self.wait(job, timeout_s, progress)
 
-        The daemon has copied and checked everything by then: the files may go, and so may this client.
-        Raises `Refused` (or one of its kinds) for input that cannot be proved, `Busy` or `Draining` when
-        no job is taken now, and `OSError` for a path that cannot be opened as a regular file.
+    def submit(
+        self,
+        zkey: File | None = None,
+        witnesses: Sequence[File] = (),
+        *,
+        circuit: str | None = None,
+        inputs: Sequence[File] = (),
+        wasm: File | None = None,
+        r1cs: File | None = None,
+        points: PointChecks | str = PointChecks.FULL,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Hand over a job, one proof a witness or input; returns its number once the job is accepted.
+
+        The circuit is a key file, or the name of a `circuit` that was added. Partitions are `witnesses`
+        (.wtns) or `inputs` (JSON, computed by the circuit's `wasm`), not both. With an `r1cs`, a witness that
+        breaks a constraint is refused by the constraint's number. `points` says what is checked of a key that
+        the daemon does not know yet: curve and subgroup ("full") or the curve alone ("curve").
+
+        The daemon has copied and checked the files by then: they may go, and so may this client. Raises
+        `ValueError` when the arguments make no job, `Refused` (or one of its kinds) for files that cannot be
+        proved, and `Busy` or `Draining` when no job is taken now.
         """
-        files = (zkey, *witnesses)
-        try:
-            for start in range(0, len(files), MAX_DESCRIPTORS):
-                self._attach(files[start : start + MAX_DESCRIPTORS], already=start)
-            return self._ask(JobSubmit(0, tuple(range(1, len(files)))), JobAccepted).job
-        except BaseException:
-            # The connection may hold files of the failed attempt, which the next one must not find there.
-            self.close()
-            raise
+        if (zkey is None) == (circuit is None):
+            raise ValueError("a job takes a zkey, or the name of a circuit")
+        if circuit is not None and (wasm is not None or r1cs is not None):
+            raise ValueError("a named circuit has the wasm and the r1cs that it was added with")
+        if bool(witnesses) == bool(inputs):
+            raise ValueError("a job takes witnesses, or inputs")
+        files = _Files()
+        request = JobSubmit(
+            circuit=circuit,
+            zkey=files.add_if(zkey),
+            wasm=files.add_if(wasm),
+            r1cs=files.add_if(r1cs),
+            witnesses=files.add_all(witnesses),
+            inputs=files.add_all(inputs),
+            points=PointChecks(points),
+            progress=progress is not None,
+        )
+        return self._hand_over(files, request, JobAccepted, progress).job
 
-    def wait(self, job: int, timeout_s: float | None = None) -> Result:
+    def wait(
+        self, job: int, timeout_s: float | None = None, progress: ProgressCallback | None = None
+    ) -> Result:
         """Wait for a job's proofs; `WaitTimeout` after `timeout_s` seconds (None: never), the job goes on.
 
-        Raises `JobFailed` (or one of its kinds) or `BadWitness` when the job ended without proofs, and
+        Raises `JobFailed` or `BadWitness` (or one of their kinds) when the job ended without proofs, and
         `NotFound` when there is no such job.
         """
         limit_s = None if timeout_s is None else timeout_s + _GRACE_S
-        head = self._ask(JobWait(job, timeout_s), JobResult, limit_s)
+        request = JobWait(job, timeout_s, progress=progress is not None)
+        head = self._daemon.ask(request, JobResult, timeout_s=limit_s, progress=progress)
         proofs, publics = [], []
         for index in range(head.partitions):
-            part = self._receive(PartitionResult, limit_s)
+            part = self._daemon.receive(PartitionResult, timeout_s=limit_s)
             if part.index != index:
                 self.close()
                 raise InternalError(f"proof {index} was due, {part.index} came")
@@ -115,15 +184,62 @@ class Client:
             publics.append(_scalars(part.public))
         return Result(job, head.curve, head.seconds, tuple(proofs), tuple(publics))
 
+    # ---- named circuits
+
+    def add_circuit(
+        self,
+        name: str,
+        zkey: File,
+        *,
+        wasm: File | None = None,
+        r1cs: File | None = None,
+        points: PointChecks | str = PointChecks.FULL,
+        progress: ProgressCallback | None = None,
+    ) -> CircuitInfo:
+        """Have a circuit checked, compiled and kept under a name of this user's; files as in `submit`.
+
+        Raises `Refused` (or one of its kinds) for files that cannot be used or do not belong together.
+        """
+        files = _Files()
+        request = CircuitAdd(
+            name=name,
+            zkey=files.add(zkey),
+            wasm=files.add_if(wasm),
+            r1cs=files.add_if(r1cs),
+            points=PointChecks(points),
+            progress=progress is not None,
+        )
+        return self._hand_over(files, request, CircuitInfo, progress)
+
+    def circuits(self) -> tuple[CircuitInfo, ...]:
+        """This user's named circuits, by name."""
+        return self._daemon.ask(CircuitList(), Circuits).circuits
+
+    def show_circuit(self, name: str) -> CircuitInfo:
+        """One named circuit; `NotFound` when there is none, here as in the following."""
+        return self._daemon.ask(CircuitShow(name), CircuitInfo)
+
+    def remove_circuit(self, name: str) -> CircuitInfo:
+        """Forget a name, and what no other name and no job uses; returns the circuit that was."""
+        return self._daemon.ask(CircuitRemove(name), CircuitInfo)
+
+    def preload(self, name: str) -> CircuitInfo:
+        """Load a circuit's proving key into the device; answered when it is there."""
+        return self._daemon.ask(CircuitPreload(name), CircuitInfo)
+
+    def evict(self, name: str) -> CircuitInfo:
+        """Drop a circuit's proving key from the device; refused while a proof uses it."""
+        return self._daemon.ask(CircuitEvict(name), CircuitInfo)
+
+    # ---- the daemon
+
     def status(self) -> Status:
         """What the daemon is doing now."""
-        return self._ask(StatusRequest(), Status)
+        return self._daemon.ask(StatusRequest(), Status)
 
     def close(self) -> None:
         """Close the connection; accepted jobs go on. Closing twice is nothing."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+        self._daemon.close()
 
     def __enter__(self) -> Client:
         return self
@@ -132,6 +248,21 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # ---- files
+
+    def _hand_over(
+        self, files: _Files, request: Message, answer: type[_Answer], progress: ProgressCallback | None
+    ) -> _Answer:
+        """Attach the files and make the request that takes them."""
+        try:
+            for start in range(0, len(files), MAX_DESCRIPTORS):
+                self._attach(files[start : start + MAX_DESCRIPTORS], already=start)
+            return self._daemon.ask(request, answer, progress=progress)
+        except BaseException:
+            # The connection may hold files of the failed attempt, which the next one must not find there.
+            self.close()
+            raise
 
     def _attach(self, files: Sequence[File], already: int) -> None:
         opened: list[int] = []
@@ -142,62 +273,26 @@ class Client:
                     opened.append(open_input(file))
                 descriptors.append(file if isinstance(file, int) else opened[-1])
             names = tuple(map(_name, files))
-            held = self._ask(Attach(names), Attached, descriptors=descriptors).total
+            held = self._daemon.ask(Attach(names), Attached, descriptors=descriptors).total
         finally:
             for descriptor in opened:
                 os.close(descriptor)
         if held != already + len(files):
             raise InternalError(f"the daemon holds {held} files, not {already + len(files)}")
 
-    def _ask(
-        self,
-        request: Message,
-        answer: type[_Answer],
-        timeout_s: float | None = None,
-        descriptors: Sequence[int] = (),
-    ) -> _Answer:
-        """Send a request on the connection, making it first if there is none, and return its answer."""
-        if self._channel is None:
-            self._channel = BlockingChannel(connect(self._socket_path))
-            self._ask(Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "cuzkd.Client"), Welcome)
-        self._request_id += 1
-        try:
-            self._channel.send(request, self._request_id, descriptors)
-        except ChannelClosed:
-            # What the daemon said before it closed is still to be read, and says why.
-            return self._receive(answer, 0)
-        except BaseException:
-            self.close()
-            raise
-        return self._receive(answer, timeout_s)
 
-    def _receive(self, answer: type[_Answer], timeout_s: float | None) -> _Answer:
-        """The next message, which must answer the last request; a broken connection is closed."""
-        assert self._channel is not None
-        try:
-            message, request_id, descriptors = self._channel.receive(timeout_s)
-            descriptors.close()
-            if request_id != self._request_id and not isinstance(message, Failure):
-                raise BadRequest(f"request {self._request_id} was answered as {request_id}")
-            if not isinstance(message, answer | Failure):
-                raise BadRequest(f"{answer.__name__} was due, {type(message).__name__} came")
-        except BaseException as error:
-            self.close()
-            _explain(error)
-            raise
-        if isinstance(message, Failure):
-            raise from_wire(message.code, message.message, message.advice)
-        return message
+class _Files(list[File]):
+    """The files of one request in the order of their indices."""
 
+    def add(self, file: File) -> int:
+        self.append(file)
+        return len(self) - 1
 
-def _explain(error: BaseException) -> None:
-    """Raise what a failure to receive means to the caller, if it means more than it says."""
-    if isinstance(error, ChannelClosed):
-        raise DaemonUnreachable("the daemon closed the connection", advice=_CLOSED_ADVICE) from error
-    if isinstance(error, BadRequest):
-        raise DaemonUnreachable(f"what answers is no cuzkd of this version: {error}") from error
-    if isinstance(error, TimeoutError):
-        raise WaitTimeout("the daemon does not answer") from error
+    def add_if(self, file: File | None) -> int | None:
+        return None if file is None else self.add(file)
+
+    def add_all(self, files: Sequence[File]) -> tuple[int, ...]:
+        return tuple(map(self.add, files))
 
 
 def open_input(path: str | os.PathLike[str]) -> int:
@@ -207,55 +302,6 @@ def open_input(path: str | os.PathLike[str]) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-
-
-def connect(socket_path: str | os.PathLike[str] | None) -> socket.socket:
-    """A connection to the named socket, or to the first of the usual places where a daemon answers.
-
-    `DaemonUnreachable` says which sockets were tried and what each one answered.
-    """
-    tried = []
-    for path in sockets_to_try(socket_path):
-        try:
-            _refuse_planted(path)
-            return _connect(path)
-        except OSError as error:
-            tried.append(f"{path}: {error.strerror or error}")
-    raise DaemonUnreachable("no daemon answers at " + ", nor at ".join(tried))
-
-
-def sockets_to_try(socket_path: str | os.PathLike[str] | None) -> list[Path]:
-    """Where to look for a daemon: the socket named by the caller or the environment, or the usual places."""
-    named = socket_path or os.environ.get(SOCKET_VARIABLE)
-    if named:
-        return [Path(named)]
-    folders = [Path("/run/cuzkd")]
-    if session := os.environ.get("XDG_RUNTIME_DIR"):
-        folders.append(Path(session) / "cuzkd")
-    return [folder / "cuzkd.sock" for folder in (*folders, _own_temporary())]
-
-
-def _own_temporary() -> Path:
-    return Path(f"/tmp/cuzkd-{os.geteuid()}")  # noqa: S108  # its owner and mode are checked before use
-
-
-def _refuse_planted(path: Path) -> None:
-    """Anybody may make a folder in /tmp, and the daemon is sent secrets: there, trust only one's own."""
-    if path.parent != _own_temporary():
-        return
-    facts = path.parent.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-        raise PermissionError(errno.EPERM, "the folder is not this user's own")
-
-
-def _connect(path: Path) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    try:
-        connection.connect(os.fspath(path))
-    except OSError:
-        connection.close()
-        raise
-    return connection
 
 
 def _name(file: File) -> str:

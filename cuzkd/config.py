@@ -69,9 +69,11 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`[limits]`: the largest file that a client may hand over."""
+    """`[limits]`: the largest payload that a client may hand over, and what computing one witness may take."""
 
     payload_bytes: int
+    witness_time_s: float
+    witness_memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class Config:
             gpu=Gpu(v["gpu.threads"]),
             pool=Pool(v["pool.limit"]),
             jobs=Jobs(v["jobs.max_queued"], v["jobs.max_partitions"], v["jobs.max_attempts"]),
-            limits=Limits(v["limits.payload"]),
+            limits=Limits(v["limits.payload"], v["limits.witness_time"], v["limits.witness_memory"]),
         )
 
     @property
@@ -240,6 +242,8 @@ _KEYS: Final[dict[str, _Key]] = {
     "jobs.max_partitions": _Key(_integer(1, 8192), lambda _: 1024),
     "jobs.max_attempts": _Key(_integer(1, 100), lambda _: 3),
     "limits.payload": _Key(parse_size, lambda _: 64 << 30),
+    "limits.witness_time": _Key(parse_duration_s, lambda _: 60.0),
+    "limits.witness_memory": _Key(parse_size, lambda _: 2 << 30),
 }
 _TABLES: Final = frozenset(key.split(".")[0] for key in _KEYS if "." in key)
 

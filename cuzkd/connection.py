@@ -22,8 +22,9 @@ from typing import Protocol
 
 from cuzkd.errors import BadRequest, Busy, CuzkdError, Refused, ResourceExhausted, VersionMismatch
 from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
-from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.messages import Failure, Message, Progress
 from cuzkd.ipc.peer import peer_of
+from cuzkd.pace import Pace
 
 MAX_OUTSTANDING = 64
 FRAME_DEADLINE_S = 10.0
@@ -68,10 +69,11 @@ class Requests(Protocol):
 class Reply:
     """Where the answer to one request goes."""
 
-    def __init__(self, connection: Connection, request_id: int) -> None:
+    def __init__(self, connection: Connection, request_id: int, loop: asyncio.AbstractEventLoop) -> None:
         self.peer = connection.peer
         self._connection = connection
         self._request_id = request_id
+        self._pace: Pace[Progress] = Pace(loop, self._tell)
 
     @property
     def closed(self) -> bool:
@@ -82,6 +84,17 @@ class Reply:
     def delivered(self) -> bool:
         """Whether everything that was answered has left this process."""
         return self._connection.closed or not self._connection.writing
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Tell how far the request has come: a few times a second, and not at all to a client that reads slowly."""
+        self._pace.tell(Progress(stage, done, total))
+
+    def _tell(self, progress: Progress) -> None:
+        self._connection.progress(self, self._request_id, progress)
+
+    def end(self) -> None:
+        """The request is answered, or nobody can be told any more."""
+        self._pace.stop()
 
     def send(self, message: Message) -> None:
         """Answer with one message."""
@@ -129,7 +142,7 @@ class Connection:
         """Begin with a request. `Busy` when the client has too many unanswered ones."""
         if len(self._pending) + len(self._streams) >= MAX_OUTSTANDING:
             raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
-        reply = Reply(self, request_id)
+        reply = Reply(self, request_id, self._loop)
         self._pending[reply] = None
         self._begun = reply
         return reply
@@ -139,7 +152,13 @@ class Connection:
         if self.closed or reply not in self._pending:
             return
         del self._pending[reply]
+        reply.end()
         self._queue(request_id, messages)
+
+    def progress(self, reply: Reply, request_id: int, progress: Progress) -> None:
+        """Queue word of an unanswered request, unless anything still waits for the client to read it."""
+        if not self.closed and reply in self._pending and not self.writing:
+            self._queue(request_id, iter((progress,)))
 
     def on_close(self, reply: Reply, callback: Callable[[], object]) -> None:
         """See `Reply.on_close`."""
@@ -172,6 +191,8 @@ class Connection:
         self._channel.close()
         self._streams.clear()
         self.drop_attached()
+        for reply in self._pending:
+            reply.end()
         callbacks = [callback for callback in self._pending.values() if callback is not None]
         self._pending.clear()
         for callback in callbacks:

@@ -120,14 +120,14 @@ class WitnessOutOfTime(TooLarge):
     """The circuit's witness program ran longer than is allowed."""
 
     code = "witness_out_of_time"
-    default_advice = "raise the time limit for witnesses, or submit a finished witness (.wtns)"
+    default_advice = "raise limits.witness_time in the configuration, or submit a finished witness (.wtns)"
 
 
 class WitnessOutOfMemory(TooLarge):
     """The circuit's witness program needs more memory than is allowed."""
 
     code = "witness_out_of_memory"
-    default_advice = "raise the memory limit for witnesses, or submit a finished witness (.wtns)"
+    default_advice = "raise limits.witness_memory in the configuration, or submit a finished witness (.wtns)"
 
 
 class Forbidden(Refused):
@@ -195,7 +195,7 @@ class WrongProof(JobFailed):
     """The proof that was made does not verify; it was not handed out."""
 
     code = "wrong_proof"
-    default_advice = "check that the witness satisfies the circuit; if it does, check the device"
+    default_advice = "give the circuit's .r1cs to learn which constraint the witness breaks; if none, check the device"
 
 
 class Poisoned(JobFailed):

@@ -23,12 +23,16 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class JobAccepted:
-    """A job whose circuit is compiled and whose witnesses are spooled."""
+    """A job whose circuit is compiled and whose witnesses, or inputs, are spooled.
+
+    `checked` says that synthesis holds witnesses to every constraint: a wrong proof is then the device's fault.
+    """
 
     job: int
     uid: int
     circuit: CircuitRef
     partitions: int
+    checked: bool
 
 
 @dataclass(frozen=True, slots=True)

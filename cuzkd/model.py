@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from cuzkd.records import record
 
 PAGE_BYTES = 4096
 SCALAR_BYTES = 32
@@ -54,7 +55,7 @@ def page_align(size_bytes: int) -> int:
     return -(-size_bytes // PAGE_BYTES) * PAGE_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CircuitShape:
     """The sizes of a circuit: `rows` counts constraints and public-input binding rows; wire 0 is one."""
 
@@ -70,7 +71,7 @@ class CircuitShape:
         return 1 << self.log_domain
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SegmentLayout:
     """Byte offsets of a, b, c (`rows` Montgomery elements each) and z (`num_vars` canonical ones)."""
 
@@ -93,7 +94,7 @@ class SegmentLayout:
         )
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record
 class PartitionId:
     """One witness of a job, and so one proof."""
 
@@ -103,8 +104,11 @@ class PartitionId:
     def __str__(self) -> str:
         return f"{self.job}.{self.index}"
 
+    def __lt__(self, other: PartitionId) -> bool:
+        return (self.job, self.index) < (other.job, other.index)
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class CircuitRef:
     """A compiled circuit: the SHA-256 of its key file (hex, also its directory's name) and its shape."""
 
@@ -116,7 +120,7 @@ G1 = tuple[int, int] | None
 G2 = tuple[tuple[int, int], tuple[int, int]] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VerifyingKey:
     """A Groth16 verifying key in affine canonical coordinates; None is the point at infinity."""
 
@@ -133,7 +137,7 @@ class VerifyingKey:
         return len(self.ic) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proof:
     """A Groth16 proof, affine and canonical: a, c in G1 as (x, y); b in G2 as ((x0, x1), (y0, y1))."""
 

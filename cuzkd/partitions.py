@@ -91,6 +91,7 @@ class Job:
     uid: int
     order: int
     circuit: CircuitRef
+    checked: bool
     max_attempts: int
     layout: SegmentLayout
     partitions: list[Partition]
@@ -103,7 +104,15 @@ class Job:
         indices = range(accepted.partitions)
         layout = SegmentLayout.of(accepted.circuit.shape)
         job = cls(
-            accepted.job, accepted.uid, order, accepted.circuit, max_attempts, layout, [], list(indices)
+            accepted.job,
+            accepted.uid,
+            order,
+            accepted.circuit,
+            accepted.checked,
+            max_attempts,
+            layout,
+            [],
+            list(indices),
         )
         job.partitions = [Partition(PartitionId(job.id, index), job) for index in indices]
         return job

@@ -1,28 +1,115 @@
-"""The status report as people read it: a `Status` goes in, text comes out; nothing is asked here."""
+"""Reports as people read them: what a daemon answered goes in, text comes out; nothing is asked here."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.messages import (
+    CircuitInfo,
+    JobStatus,
+    PointChecks,
+    PoolStatus,
+    Residency,
+    Status,
+    WorkerStatus,
+)
 from cuzkd.model import JobState
 
 DIGEST_SHOWN = 12
 ACTIVE_SHOWN = 20
 FINISHED_SHOWN = 5
+_POINTS = {
+    PointChecks.FULL: "checked: on the curve and in the subgroup",
+    PointChecks.CURVE: "checked: on the curve; not whether they are in the subgroup",
+}
 _SIZE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
-def status(report: Status) -> str:
-    """The whole report, without a final newline; what is wrong comes last, where the eye rests."""
+def document(report: Status | CircuitInfo) -> dict[str, object]:
+    """A report's fields by name, for --json."""
+    import dataclasses  # takes as long to load as all of this module, and most runs print no JSON
+
+    return dataclasses.asdict(report)
+
+
+def circuits_document(infos: Sequence[CircuitInfo]) -> dict[str, object]:
+    """Named circuits for --json."""
+    return {"circuits": [document(info) for info in infos]}
+
+
+def status(report: Status, named: Sequence[CircuitInfo] = ()) -> str:
+    """The report and the named circuits, without a final newline.
+
+    What is wrong comes last, where the eye rests.
+    """
     parts = [_summary(report), _workers(report.workers)]
+    if named:
+        parts.append(circuits(named))
     if report.jobs:
         parts.append(_jobs(report.jobs))
     if report.degraded:
         parts.append("\n".join(("DEGRADED", *(f"  {reason}" for reason in report.degraded))))
     return "\n\n".join(parts)
+
+
+def circuits(infos: Sequence[CircuitInfo]) -> str:
+    """Named circuits as a table."""
+    return table(
+        ("NAME", "CIRCUIT", "CURVE", "ROWS", "SIZE", "POINTS", "FROM", "KEY", "JOBS"),
+        [
+            (
+                info.name,
+                info.circuit.digest[:DIGEST_SHOWN],
+                str(info.circuit.shape.curve),
+                f"{info.circuit.shape.rows:,}",
+                size(info.size_bytes),
+                str(info.points),
+                "inputs" if info.wasm else "witnesses",
+                str(info.residency),
+                f"{info.hits:,}",
+            )
+            for info in infos
+        ],
+    )
+
+
+def circuit(info: CircuitInfo) -> str:
+    """All that is known of one named circuit."""
+    shape = info.circuit.shape
+    facts = (
+        ("name", info.name),
+        ("circuit", info.circuit.digest),
+        ("curve", str(shape.curve)),
+        (
+            "shape",
+            f"{shape.rows:,} rows, {shape.num_vars:,} wires, {_count(shape.num_public, 'public input')}, "
+            f"domain 2^{shape.log_domain}",
+        ),
+        ("size", size(info.size_bytes)),
+        ("points", _POINTS[info.points]),
+        ("proves", "witnesses and inputs" if info.wasm else "witnesses; inputs need its wasm"),
+        (
+            "refuses",
+            "a bad witness, by the constraint's number"
+            if info.r1cs
+            else "a bad witness, when its proof is wrong",
+        ),
+        ("key", "hot: in the device's memory" if info.residency is Residency.HOT else "cold: on disk"),
+        ("jobs", f"{info.hits:,}"),
+    )
+    return _facts(facts)
+
+
+def circuit_line(info: CircuitInfo) -> str:
+    """One circuit in a line, as it was added."""
+    shape = info.circuit.shape
+    how = "found compiled" if info.found else "compiled"
+    return (
+        f"{shape.rows:,} rows over {shape.curve}, {_count(shape.num_public, 'public input')}, "
+        f"{size(info.size_bytes)}; {how}, points checked: {info.points}"
+    )
 
 
 def size(size_bytes: int) -> str:
@@ -56,6 +143,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"{name:<10}{fact}" for name, fact in facts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _summary(report: Status) -> str:
     states = Counter(job.state for job in report.jobs)
     backend = report.backend or "none yet"
@@ -72,16 +167,21 @@ def _summary(report: Status) -> str:
             f"{report.jobs_done} done, {report.jobs_failed} failed, {report.jobs_refused} refused",
         ),
         ("proofs", f"{report.partitions_proved} made, {report.partitions_retried} retried"),
-        ("circuits", f"{report.circuits_compiled} compiled, {report.circuits_found} found compiled"),
+        (
+            "circuits",
+            f"{report.circuits_named} named; {report.circuits_compiled} compiled, "
+            f"{report.circuits_found} found compiled",
+        ),
+        ("programs", f"{report.programs_compiled} compiled, {report.programs_found} found compiled"),
+        ("keys", f"{report.key_loads} loaded, {report.key_hits} found loaded"),
         ("pool", _pool(report.pool)),
     )
-    return "\n".join(f"{name:<10}{fact}" for name, fact in facts)
+    return _facts(facts)
 
 
 def _pool(pool: PoolStatus) -> str:
-    segments = "1 segment" if pool.segments == 1 else f"{pool.segments} segments"
     line = (
-        f"{segments} ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
+        f"{_count(pool.segments, 'segment')} ({pool.leased} leased, {pool.free} free, {pool.preparing} preparing, "
         f"{pool.pinned} pinned), {size(pool.size_bytes)} of {size(pool.limit_bytes)}; "
         f"{pool.created} created, {pool.reused} reused"
     )
@@ -126,7 +226,7 @@ def _jobs(jobs: Sequence[JobStatus]) -> str:
                 str(job.uid),
                 str(job.state),
                 f"{job.done}/{job.partitions}",
-                job.circuit[:DIGEST_SHOWN],
+                job.name or job.circuit[:DIGEST_SHOWN],
                 duration(job.age_s),
             )
             for job in shown

@@ -293,7 +293,7 @@ class Scheduler:
         elif isinstance(error, errors.WrongProof):
             partition.wrong_proofs += 1
             if partition.wrong_proofs >= _WRONG_PROOFS_MAX:
-                self.device_suspect = True
+                self.device_suspect |= partition.job.checked
                 self._fail(partition.job, _of_partition(partition, error))
             else:
                 self._requeue(partition, "its proof was wrong")

@@ -13,7 +13,7 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +26,12 @@ from cuzkd.ipc.messages import (
     PROTOCOL_VERSION,
     Attach,
     Attached,
+    CircuitAdd,
+    CircuitEvict,
+    CircuitList,
+    CircuitPreload,
+    CircuitRemove,
+    CircuitShow,
     Hello,
     JobSubmit,
     JobWait,
@@ -37,6 +43,7 @@ _BACKLOG = 128
 _ACCEPTS_AT_ONCE = 16
 _TICK_S = 1.0
 _NAME_CHARS = 255
+_CIRCUIT_FILES = 3  # zkey, wasm, r1cs
 _OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 
 _log = logging.getLogger(__name__)
@@ -52,13 +59,39 @@ class Limits:
     attached: int = 4096
 
 
+CircuitRequest = CircuitList | CircuitShow | CircuitRemove | CircuitPreload | CircuitEvict
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The attached files of one request, by what they are for; `payloads` are witnesses or inputs, in order."""
+
+    zkey: Attachment | None
+    wasm: Attachment | None
+    r1cs: Attachment | None
+    payloads: tuple[Attachment, ...] = ()
+
+    def __iter__(self) -> Iterator[Attachment]:
+        yield from (file for file in (self.zkey, self.wasm, self.r1cs) if file is not None)
+        yield from self.payloads
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Service(Protocol):
     """What the daemon does for its clients. A `CuzkdError` raised here is the answer."""
 
-    def submit(self, zkey: Attachment, witnesses: Sequence[Attachment], reply: Reply) -> None:
+    def submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
         """Take over the files (unless it raises) and answer `JobAccepted` or a failure later."""
 
-    def wait(self, job: int, timeout_s: float | None, reply: Reply) -> None:
+    def add_circuit(self, request: CircuitAdd, files: Files, reply: Reply) -> None:
+        """Take over the files (unless it raises) and answer `CircuitInfo` or a failure later."""
+
+    def circuit(self, request: CircuitRequest, reply: Reply) -> None:
+        """Answer what is asked of named circuits, or do it and answer then."""
+
+    def wait(self, request: JobWait, reply: Reply) -> None:
         """Answer when the job ends or the time is up."""
 
     def status(self, reply: Reply) -> None:
@@ -151,8 +184,12 @@ class Server:
             self._attach(connection, message, received)
         elif isinstance(message, JobSubmit):
             self._submit(connection, message, received.request_id)
+        elif isinstance(message, CircuitAdd):
+            self._add_circuit(connection, message, received.request_id)
+        elif isinstance(message, CircuitRequest):
+            self._service.circuit(message, connection.new_reply(received.request_id))
         elif isinstance(message, JobWait):
-            self._service.wait(message.job, message.timeout_s, connection.new_reply(received.request_id))
+            self._service.wait(message, connection.new_reply(received.request_id))
         elif isinstance(message, StatusRequest):
             self._service.status(connection.new_reply(received.request_id))
         else:
@@ -170,7 +207,7 @@ class Server:
     def _attach(self, connection: Connection, message: Attach, received: Received) -> None:
         if len(message.names) != len(received.descriptors):
             raise BadRequest(f"{len(message.names)} names for {len(received.descriptors)} descriptors")
-        most = self._limits.partitions + 1
+        most = self._limits.partitions + _CIRCUIT_FILES
         if len(connection.attached) + len(message.names) > most:
             raise TooLarge(f"more than {most} files for one job")
         if sum(len(other.attached) for other in self._connections) > self._limits.attached:
@@ -191,17 +228,47 @@ class Server:
         reply.send(Attached(len(connection.attached)))
 
     def _submit(self, connection: Connection, message: JobSubmit, request_id: int) -> None:
-        wanted = (message.zkey, *message.witnesses)
-        count = len(connection.attached)
-        if len(set(wanted)) != len(wanted) or not all(0 <= index < count for index in wanted):
-            raise BadRequest(f"a job takes different ones of the {count} files attached before it")
-        if not message.witnesses:
-            raise BadRequest("a job needs a witness")
-        reply = connection.new_reply(request_id)
-        files = [connection.attached[index] for index in wanted]
-        self._service.submit(files[0], files[1:], reply)
-        connection.attached = [file for file in connection.attached if file not in files]
-        connection.drop_attached()
+        if (message.circuit is None) == (message.zkey is None):
+            raise BadRequest("a job names a circuit or has a key")
+        if message.circuit is not None and (message.wasm, message.r1cs) != (None, None):
+            raise BadRequest("a named circuit has its wasm and r1cs with it")
+        if bool(message.witnesses) == bool(message.inputs):
+            raise BadRequest("a job has witnesses or inputs")
+        payloads = message.witnesses or message.inputs
+        files = _files(connection, message.zkey, message.wasm, message.r1cs, payloads)
+        self._service.submit(message, files, connection.new_reply(request_id))
+        _taken(connection, files)
+
+    def _add_circuit(self, connection: Connection, message: CircuitAdd, request_id: int) -> None:
+        files = _files(connection, message.zkey, message.wasm, message.r1cs)
+        self._service.add_circuit(message, files, connection.new_reply(request_id))
+        _taken(connection, files)
+
+
+def _files(
+    connection: Connection,
+    zkey: int | None,
+    wasm: int | None,
+    r1cs: int | None,
+    payloads: tuple[int, ...] = (),
+) -> Files:
+    """The attached files of these indices; `BadRequest` when one is used twice or is not there."""
+    attached = connection.attached
+    wanted = [index for index in (zkey, wasm, r1cs, *payloads) if index is not None]
+    if len(set(wanted)) != len(wanted) or not all(0 <= index < len(attached) for index in wanted):
+        raise BadRequest(f"a request takes different ones of the {len(attached)} files attached before it")
+
+    def of(index: int | None) -> Attachment | None:
+        return None if index is None else attached[index]
+
+    return Files(of(zkey), of(wasm), of(r1cs), tuple(attached[index] for index in payloads))
+
+
+def _taken(connection: Connection, files: Files) -> None:
+    """The service has these files now; others that were attached are closed."""
+    theirs = set(map(id, files))
+    connection.attached = [file for file in connection.attached if id(file) not in theirs]
+    connection.drop_attached()
 
 
 def printable(name: str) -> str:

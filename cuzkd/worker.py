@@ -57,6 +57,8 @@ class WorkerArgs:
     state_dir: Path
     log_level: str
     backend: str
+    witness_seconds: float
+    witness_bytes: int
 
     def to_argv(self) -> list[str]:
         """`--field=value` for every field."""
@@ -67,7 +69,7 @@ class WorkerArgs:
         """The inverse of `to_argv`; exits with status 2 on anything else."""
         parser = argparse.ArgumentParser(description="A cuzkd process; started by the supervisor only.")
         kinds: dict[str, Callable[[str], object]] = {
-            "role": Role, "state_dir": Path, "log_level": str, "backend": str,
+            "role": Role, "state_dir": Path, "log_level": str, "backend": str, "witness_seconds": float,
         }  # fmt: skip
         for field in fields(cls):
             parser.add_argument(f"--{field.name}", type=kinds.get(field.name, int), required=True)

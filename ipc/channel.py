@@ -14,7 +14,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from cuzkd.errors import BadRequest, ResourceExhausted
 from cuzkd.ipc import codec
@@ -104,12 +103,12 @@ class BlockingChannel:
         self._sock.close()
 
 
-@dataclass(slots=True)
 class _Outgoing:
     """What is left of a queued frame, with duplicates of its descriptors until the first byte has gone."""
 
-    left: memoryview
-    descriptors: Descriptors
+    def __init__(self, left: memoryview, descriptors: Descriptors) -> None:
+        self.left = left
+        self.descriptors = descriptors
 
 
 class NonBlockingChannel:

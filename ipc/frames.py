@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from cuzkd.errors import BadRequest, VersionMismatch
 from cuzkd.ipc import messages
 from cuzkd.ipc.messages import MAX_DESCRIPTORS, MAX_FRAME_BYTES, Message
+from cuzkd.records import record
 
 MAGIC = b"\xc5\x5a"
 FRAME_VERSION = 1
@@ -46,7 +46,7 @@ MESSAGES: Mapping[int, type[Message]] = _by_type()
 """Every message class by its number on the wire."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """What precedes a payload of `length` bytes; values are within the type's limits once decoded."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cuzkd.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Handle:
     """A lease on a segment: `generation` rises with every lease, so a late handle is told from a live one.
 

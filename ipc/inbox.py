@@ -8,7 +8,6 @@ they came with and declares exactly that many; any others are a breach of the pr
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cuzkd.errors import BadRequest, CuzkdError
@@ -16,6 +15,7 @@ from cuzkd.ipc import codec
 from cuzkd.ipc.descriptors import Descriptors
 from cuzkd.ipc.frames import MESSAGES, FrameDecoder, Header
 from cuzkd.ipc.messages import Message
+from cuzkd.records import record
 
 
 class Received(NamedTuple):
@@ -26,7 +26,7 @@ class Received(NamedTuple):
     descriptors: Descriptors
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Batch:
     """The descriptors of one read, and the stream offsets of the bytes that it brought."""
 

@@ -1,4 +1,4 @@
-"""Schemas: what a dataclass's annotations allow on the wire, derived once per class.
+"""Schemas: what a record's annotations allow on the wire, derived once per class.
 
 A schema turns a value into what msgpack packs, and reads it back from a `Source` strictly: every value is
 judged by its first byte before it is unpacked, so a hostile container is refused, never built, and nesting
@@ -11,12 +11,13 @@ may come in any order, each exactly once.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 import types
 import typing
 from typing import Protocol
+
+from cuzkd.records import field_names, is_record, record
 
 INT_MIN = -(1 << 63)
 INT_MAX = (1 << 64) - 1
@@ -90,7 +91,7 @@ def _expect_type(value: object, wanted: type) -> None:
         raise Mismatch(f"expected {wanted.__name__}, got {type(value).__name__}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Scalar:
     """bool, str or bytes: whatever msgpack has of its own."""
 
@@ -111,7 +112,7 @@ class _Scalar:
         return source.scalar()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Int:
     def pack(self, value: object) -> Packable:
         _expect_type(value, int)
@@ -125,7 +126,7 @@ class _Int:
         return source.scalar()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Float:
     def pack(self, value: object) -> Packable:
         if type(value) is int:
@@ -148,7 +149,7 @@ class _Float:
         return value
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Enum:
     python: type[enum.StrEnum]
 
@@ -166,7 +167,7 @@ class _Enum:
             raise Mismatch(f"not one of {', '.join(self.python)}") from None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Optional:
     inner: Schema
 
@@ -177,7 +178,7 @@ class _Optional:
         return source.scalar() if source.kind() is Kind.NIL else self.inner.read(source)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Sequence:
     """`tuple[X, ...]`."""
 
@@ -194,7 +195,7 @@ class _Sequence:
         return tuple(_read_at(self.item, index, source) for index in range(count))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Fixed:
     """`tuple[X, Y, Z]`."""
 
@@ -216,9 +217,9 @@ class _Fixed:
             raise Mismatch(f"expected {len(self.items)} items, got {count}")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class _Record:
-    """A frozen dataclass, as a map from its fields' names."""
+    """A record, as a map from its fields' names."""
 
     python: type
     fields: dict[str, Schema]
@@ -271,11 +272,11 @@ _records: dict[type, Schema] = {}
 
 
 def record_schema(cls: type) -> Schema:
-    """The schema of a frozen dataclass; `TypeError` for an annotation that messages may not have."""
+    """The schema of a record; `TypeError` for an annotation that messages may not have."""
     schema = _records.get(cls)
     if schema is None:
         hints = typing.get_type_hints(cls)
-        fields = {field.name: _schema_of(hints[field.name]) for field in dataclasses.fields(cls)}
+        fields = {name: _schema_of(hints[name]) for name in field_names(cls)}
         schema = _records.setdefault(cls, _Record(cls, fields))
     return schema
 
@@ -296,6 +297,6 @@ def _schema_of(annotation: object) -> Schema:
     elif isinstance(annotation, type):
         if issubclass(annotation, enum.StrEnum):
             return _Enum(annotation)
-        if dataclasses.is_dataclass(annotation):
+        if is_record(annotation):
             return record_schema(annotation)
     raise TypeError(f"messages cannot carry {annotation!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzkd.kernels import native
-from cuzkd.kernels.field import require_scalars
+from cuzkd.kernels.field import require_scalars, to_montgomery
 from cuzkd.model import Curve
 
 Array = npt.NDArray[np.uint64]
@@ -54,6 +54,11 @@ class CsrFault:
 
 
 _ARRAYS: tuple[FaultyArray, ...] = ("row_ptr", "cols", "coeffs", "values")
+
+
+def coefficient_form(curve: Curve, values: Array, *, threads: int) -> Array:
+    """Plain v to v·2^512 mod r, the form in which matrices hold coefficients; (k, 4) uint64, canonical."""
+    return to_montgomery(curve, to_montgomery(curve, values, threads=threads), threads=threads)
 
 
 def check_csr(curve: Curve, matrix: Csr, num_vars: int, *, threads: int) -> CsrFault | None:

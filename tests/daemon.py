@@ -8,17 +8,19 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 from cuzkd.client import Client
 from cuzkd.errors import CuzkdError
-from cuzkd.ipc.messages import Status, WorkerStatus
+from cuzkd.ipc.channel import BlockingChannel
+from cuzkd.ipc.messages import PROTOCOL_VERSION, Hello, Status, Welcome, WorkerStatus
 from cuzkd.model import Role
 
 LIMIT_S = 30.0
@@ -143,3 +145,30 @@ def running(
     finally:
         if daemon.process.poll() is None:
             daemon.stop()
+
+
+def connected_as(uid: int, daemon: Daemon) -> Client:
+    """A client that has connected as this user; the kernel records that for good."""
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(uid)
+    os.seteuid(uid)
+    client = daemon.client()
+    try:
+        client.status()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+    return client
+
+
+@contextmanager
+def connected(daemon: Daemon) -> Iterator[BlockingChannel]:
+    """A bare channel to the daemon that has said hello."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(str(daemon.socket))
+    with closing(BlockingChannel(sock)) as channel:
+        channel.send(Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "test"), 1)
+        assert isinstance(channel.receive(LIMIT_S).message, Welcome)
+        yield channel

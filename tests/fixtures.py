@@ -62,6 +62,12 @@ class Case:
         return self.path / "input.json"
 
     @property
+    def bad_input(self) -> Path | None:
+        """Inputs that an assertion of the circuit refuses; few cases have them."""
+        path = self.path / "input.bad.json"
+        return path if path.exists() else None
+
+    @property
     def wasm(self) -> Path | None:
         """The witness calculator; not every bundled case has one."""
         path = self.path / "circuit.wasm"

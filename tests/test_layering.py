@@ -74,7 +74,7 @@ def test_python_code_imports_the_packages_by_their_full_names() -> None:
     assert not offenders
 
 
-@pytest.mark.parametrize("module", ["cuzkd", "cuzkd.client", "cuzkd.ctl", "cuzkd.render"])
+@pytest.mark.parametrize("module", ["cuzkd", "cuzkd.client", "cuzkd.ctl", "cuzkd.progress", "cuzkd.render"])
 def test_what_people_start_often_loads_nothing_heavy(module: str) -> None:
     program = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -18,14 +17,27 @@ _SPELLINGS = {
 }
 
 
-def dump(value: object) -> str:
-    """One space of indent, no newline at the end: byte for byte what snarkjs' command line writes."""
+def dump(value: object, depth: int = 0) -> str:
+    """One space of indent, no newline at the end: byte for byte what snarkjs' command line writes.
+
+    Takes numbers, lists, dicts, and strings that need no escape.
+    """
     # Its writer breaks the line in an empty list too.
-    return "[\n]" if value == [] else json.dumps(value, indent=1)
+    if isinstance(value, list):
+        return _block("[", "]", [dump(item, depth + 1) for item in value], depth)
+    if isinstance(value, dict):
+        return _block("{", "}", [f'"{key}": {dump(item, depth + 1)}' for key, item in value.items()], depth)
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _block(left: str, right: str, items: list[str], depth: int) -> str:
+    inside = ",".join("\n" + " " * (depth + 1) + item for item in items)
+    return f"{left}{inside}\n{' ' * depth}{right}"
 
 
 def load(text: str | bytes, name: str) -> Any:
     """Parse JSON; BadFile when it is not JSON, nested absurdly, or repeats a key."""
+    import json  # whoever only writes has no use for it
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

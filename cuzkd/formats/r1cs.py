@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cuzkd.errors import Unsupported
 from cuzkd.formats.binfile import BinFile, Format, open_container, read_exactly
+from cuzkd.kernels.evaluate import Csr, coefficient_form
 from cuzkd.kernels.params import PARAMS
 from cuzkd.kernels.sparse import dictionary_code, walk_r1cs
 from cuzkd.model import SCALAR_BYTES, Curve
@@ -45,10 +46,24 @@ class Terms:
     codes: npt.NDArray[np.uint32]
     values: npt.NDArray[np.uint64]
 
+    def matrix(self, curve: Curve, *, threads: int) -> Csr:
+        """The same matrix, its coefficients in the form in which matrices hold them."""
+        return Csr(self.row_ptr, self.cols, self.codes, coefficient_form(curve, self.values, threads=threads))
+
+
+@dataclass(frozen=True, slots=True)
+class R1csHeader:
+    """What a file says of itself; wires are one, public outputs, public inputs, then the private ones."""
+
+    curve: Curve
+    num_vars: int
+    num_public: int
+    constraints: int
+
 
 @dataclass(frozen=True, slots=True)
 class R1cs:
-    """A constraint system; wires are one, public outputs, public inputs, then the private ones."""
+    """A constraint system; its wires are in the order of `R1csHeader`."""
 
     curve: Curve
     num_vars: int
@@ -59,11 +74,20 @@ class R1cs:
     c: Terms
 
 
+def read_header(fd: int, name: str) -> R1csHeader:
+    """Read no more than a file's header; BadFile or Unsupported, for custom gates too."""
+    file = open_container(fd, name, FORMAT)
+    header = _read_header(file)
+    _refuse_gates(file)
+    return header
+
+
 def read_r1cs(fd: int, name: str) -> R1cs:
     """Read and check a whole file; BadFile or Unsupported naming section and constraint."""
     file = open_container(fd, name, FORMAT)
-    curve, wires, public, constraints = _read_header(file)
+    header = _read_header(file)
     _refuse_gates(file)
+    curve, wires, constraints = header.curve, header.num_vars, header.constraints
     section = file.require(SECTION_CONSTRAINTS)
     if constraints * 12 > section.size:
         raise file.error(f"section 2 (constraints) is too short for {constraints} constraints")
@@ -77,10 +101,10 @@ def read_r1cs(fd: int, name: str) -> R1cs:
     for row_ptr, cols, values in walked:
         codes, table = dictionary_code(values)
         terms.append(Terms(row_ptr, cols, codes, table))
-    return R1cs(curve, wires, public, constraints, *terms)
+    return R1cs(curve, wires, header.num_public, constraints, *terms)
 
 
-def _read_header(file: BinFile) -> tuple[Curve, int, int, int]:
+def _read_header(file: BinFile) -> R1csHeader:
     section = file.require(SECTION_HEADER)
     if section.size != _HEADER_BYTES:
         raise file.error(f"section 1 (header) has {section.size} bytes, not {_HEADER_BYTES}")
@@ -96,7 +120,7 @@ def _read_header(file: BinFile) -> tuple[Curve, int, int, int]:
     public = outputs + inputs
     if public >= wires:
         raise file.error(f"section 1 (header): {public} public wires, but only {wires} wires")
-    return curve, wires, public, constraints
+    return R1csHeader(curve, wires, public, constraints)
 
 
 def _refuse_gates(file: BinFile) -> None:

@@ -13,6 +13,7 @@ from cuzkd.gpu.device import Point, Query
 from cuzkd.kernels.curve import Group
 from cuzkd.kernels.msm import msm
 from cuzkd.kernels.quotient import SCRATCH_VECTORS, odd_coset_quotient
+from cuzkd.model import PAGE_BYTES
 from cuzkd.vectors import LIMBS, Scalars, Vectors
 
 
@@ -36,10 +37,12 @@ class HostDevice:
         del segment
 
     def load(self, circuit: CompiledCircuit) -> HostKey:
-        """The mapped key itself; the work space grows to what it needs, so that proving allocates no vector."""
+        """The mapped key, read in; the work space grows to what it needs, so that proving allocates no vector."""
         rows = circuit.ref.shape.domain_size * (1 + SCRATCH_VECTORS)
         if len(self._work) < rows:
             self._work = np.empty((rows, LIMBS), dtype=np.uint64)
+        for points in (circuit.a, circuit.b1, circuit.b2, circuit.c, circuit.h):
+            points.reshape(-1)[:: PAGE_BYTES // points.itemsize].sum()
         return HostKey(circuit, self)
 
     def quotient_space(self, domain_size: int) -> tuple[Scalars, Scalars]:

@@ -22,6 +22,11 @@ class KeyCache:
         self._capacity = capacity
         self._keys: OrderedDict[str, LoadedKey] = OrderedDict()
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The digests of the circuits whose keys are on the device."""
+        return tuple(self._keys)
+
     def get(self, ref: CircuitRef) -> LoadedKey:
         """The circuit's key, brought to the device now if it was not there."""
         key = self._keys.get(ref.digest)
@@ -31,6 +36,13 @@ class KeyCache:
         self._keys.move_to_end(ref.digest)
         return key
 
+    def drop(self, digest: str) -> None:
+        """Drop a circuit's key from the device; nothing if it is not there."""
+        key = self._keys.pop(digest, None)
+        if key is not None:
+            key.close()
+            _log.info("dropped the key of circuit %s", digest[:12])
+
     def _load(self, ref: CircuitRef) -> LoadedKey:
         key = self._device.load(open_circuit(self._state_dir, ref))
         _log.info("loaded the key of circuit %s (domain 2^%d)", ref.digest[:12], ref.shape.log_domain)
@@ -38,6 +50,4 @@ class KeyCache:
 
     def _make_room(self) -> None:
         while len(self._keys) >= self._capacity:
-            digest, key = self._keys.popitem(last=False)
-            key.close()
-            _log.info("dropped the key of circuit %s", digest[:12])
+            self.drop(next(iter(self._keys)))

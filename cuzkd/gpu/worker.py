@@ -6,14 +6,21 @@ import logging
 import sys
 
 from cuzkd.errors import CuzkdError, Unavailable
-from cuzkd.gpu.device import Device
+from cuzkd.gpu.device import Device, LoadedKey
 from cuzkd.gpu.host import HostDevice
 from cuzkd.gpu.keys import KeyCache
 from cuzkd.gpu.prover import Blinding, prove
 from cuzkd.ipc.descriptors import Descriptors
 from cuzkd.ipc.messages import (
+    Cache,
+    CacheUsed,
+    DropKey,
     Failure,
+    Forget,
     ForgetSegment,
+    KeyMoved,
+    KeysHeld,
+    LoadKey,
     Message,
     PrepareOrder,
     ProofDone,
@@ -25,7 +32,7 @@ from cuzkd.ipc.messages import (
 )
 from cuzkd.logs import PartitionLog
 from cuzkd.mappings import Mappings
-from cuzkd.model import Role
+from cuzkd.model import CircuitRef, Role
 from cuzkd.vectors import vectors_in
 from cuzkd.worker import Broken, Runtime, Stopwatch, serve
 
@@ -33,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class GpuHandler:
-    """Orders in the order in which they come: prepare, forget, prove."""
+    """Orders in the order in which they come: segments and keys that come and go, and proofs."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -57,16 +64,27 @@ class GpuHandler:
                 self._forget(segment)
             case ProveOrder():
                 self._prove(message)
+            case LoadKey(ticket=ticket, circuit=circuit):
+                self._key(circuit)
+                self._runtime.send(KeyMoved(self._incarnation, ticket, None))
+            case DropKey(ticket=ticket, circuit=circuit):
+                self._drop_key(circuit.digest)
+                self._runtime.send(KeyMoved(self._incarnation, ticket, None))
+            case Forget(circuit=digest):
+                if digest is not None:
+                    self._drop_key(digest)
             case _:
                 raise Broken(f"{type(message).__name__} is no order for gpu")
 
     def refusal(self, message: Message, failure: Failure) -> Message:
-        """The failure of the order's partition or segment."""
+        """The failure of the order's partition, segment or ticket."""
         match message:
             case PrepareOrder(segment=segment):
                 return SegmentUnusable(self._incarnation, segment, failure)
             case ProveOrder(partition=partition):
                 return StageFailed(self._incarnation, partition, failure)
+            case LoadKey(ticket=ticket) | DropKey(ticket=ticket):
+                return KeyMoved(self._incarnation, ticket, failure)
             case _:
                 raise Broken(f"{type(message).__name__} failed: {failure.message}")
 
@@ -84,6 +102,21 @@ class GpuHandler:
             self._device.unregister(segment)
             self._mappings.drop(segment)
 
+    def _key(self, circuit: CircuitRef) -> LoadedKey:
+        """The circuit's key, and word of how it was come by."""
+        found = circuit.digest in self._keys.held
+        try:
+            return self._keys.get(circuit)
+        finally:
+            self._runtime.send(CacheUsed(self._incarnation, Cache.KEY, found))
+            if not found:
+                self._runtime.send(KeysHeld(self._incarnation, self._keys.held))
+
+    def _drop_key(self, digest: str) -> None:
+        if digest in self._keys.held:
+            self._keys.drop(digest)
+            self._runtime.send(KeysHeld(self._incarnation, self._keys.held))
+
     def _prove(self, order: ProveOrder) -> None:
         log = PartitionLog(_log, order.partition)
         stopwatch = Stopwatch(self._runtime, order.partition)
@@ -98,7 +131,7 @@ class GpuHandler:
 
     def _prove_in(self, memory: memoryview, order: ProveOrder, stopwatch: Stopwatch) -> ProofDone:
         """Prove from the segment; the arrays over it end with this call."""
-        key = self._keys.get(order.circuit)
+        key = self._key(order.circuit)
         shape = order.circuit.shape
         proof, public = prove(
             key,

@@ -1,4 +1,4 @@
-"""Key files that were compiled before are found again by their identity, without reading them."""
+"""Files that were read before are found again by their identity, without reading them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-from cuzkd.formats.compiled import find_compiled
-from cuzkd.formats.compiled_writer import remove_leftovers
-from cuzkd.ingest.compile import compile_zkey
-from cuzkd.model import CircuitRef
+from typing import TypeVar
 
 _SETTLED_NS = 2_000_000_000
 """A file younger than this could change again within its timestamps' granularity."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,42 +34,33 @@ class Identity:
 
 
 class KnownFiles:
-    """The circuits of the `capacity` key files seen last; one user's files say nothing about another's.
+    """The digests of the `capacity` files seen last; one user's files say nothing about another's."""
 
-    Making it also removes what a compilation that was killed left in `circuits_dir`.
-    """
-
-    def __init__(
-        self, circuits_dir: Path, *, capacity: int = 4096, now_ns: Callable[[], int] = time.time_ns
-    ) -> None:
-        remove_leftovers(circuits_dir)
-        self._circuits_dir = circuits_dir
+    def __init__(self, *, capacity: int = 4096, now_ns: Callable[[], int] = time.time_ns) -> None:
         self._capacity = capacity
         self._now_ns = now_ns
         self._digests: OrderedDict[Identity, str] = OrderedDict()
 
-    def compile(self, fd: int, name: str, uid: int, *, threads: int | None = None) -> tuple[CircuitRef, bool]:
-        """Like `compile_zkey`, but a file that is known and unchanged is not read."""
+    def recognise(
+        self, fd: int, uid: int, find: Callable[[str], _T | None], read: Callable[[], tuple[str, _T]]
+    ) -> _T:
+        """What `find` has for the file's digest if that is known and the file unchanged, else what `read` makes.
+
+        `read` reads the whole file and returns its digest too; its errors pass, and then nothing is remembered.
+        """
         identity = Identity.of(fd, uid)
         settled = self._now_ns() - max(identity.mtime_ns, identity.ctime_ns) >= _SETTLED_NS
-        ref = self._find(identity)
-        if ref is not None:
-            return ref, True
-        ref, found = compile_zkey(fd, name, self._circuits_dir, threads=threads)
-        if settled and Identity.of(fd, uid) == identity:
-            self._remember(identity, ref.digest)
-        return ref, found
-
-    def _find(self, identity: Identity) -> CircuitRef | None:
         digest = self._digests.get(identity)
-        if digest is None:
-            return None
-        manifest = find_compiled(self._circuits_dir, digest)
-        if manifest is None:
+        if digest is not None:
+            found = find(digest)
+            if found is not None:
+                self._digests.move_to_end(identity)
+                return found
             del self._digests[identity]
-            return None
-        self._digests.move_to_end(identity)
-        return manifest.ref
+        digest, made = read()
+        if settled and Identity.of(fd, uid) == identity:
+            self._remember(identity, digest)
+        return made
 
     def _remember(self, identity: Identity, digest: str) -> None:
         self._digests[identity] = digest

@@ -41,7 +41,7 @@ def copy_payload(source: int, name: str, target: Path, limit_bytes: int) -> Copi
         try:
             return _copy(source, sink, name, info.st_size)
         except OSError as error:
-            raise ResourceExhausted(f"{name} could not be copied to the spool: {error.strerror}") from error
+            raise ResourceExhausted(f"{name} could not be copied: {error.strerror}") from error
 
 
 @contextlib.contextmanager

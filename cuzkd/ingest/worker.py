@@ -1,22 +1,43 @@
-"""The ingest process: copies payloads into the spool and turns key files into compiled circuits."""
+"""The ingest process: copies payloads into the spool, and keeps circuits, witness programs and constraints."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from pathlib import Path
 
-from cuzkd.circuits import circuits_dir
+from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.errors import InternalError
-from cuzkd.ingest.known import KnownFiles
+from cuzkd.formats.wtns import open_wtns
+from cuzkd.ingest.progress import Meter, Report
 from cuzkd.ingest.spool import copy_payload
+from cuzkd.ingest.store import Store
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import Compile, Compiled, Failure, IngestFailed, Message, Spool, Spooled
-from cuzkd.model import Role
+from cuzkd.ipc.messages import (
+    Compile,
+    Compiled,
+    ConstraintsKept,
+    Discard,
+    Failure,
+    IngestFailed,
+    IngestProgress,
+    KeepConstraints,
+    KeepProgram,
+    Message,
+    ProgramKept,
+    Spool,
+    Spooled,
+)
+from cuzkd.model import CircuitRef, Role
 from cuzkd.worker import Broken, Runtime, serve
 
+_PROGRAM_START_S = 10.0  # to say its prime and size: no inputs are fed here
+
 _log = logging.getLogger(__name__)
+
+Order = Compile | KeepProgram | KeepConstraints | Spool
 
 
 class IngestHandler:
@@ -26,42 +47,81 @@ class IngestHandler:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._known = KnownFiles(circuits_dir(runtime.args.state_dir))
+        args = runtime.args
+        seconds = min(args.witness_seconds, _PROGRAM_START_S)
+        limits = WasmLimits(memory_bytes=args.witness_bytes, seconds=seconds)
+        self._store = Store(args.state_dir, threads=args.threads, limits=limits)
 
     def handle(self, message: Message, descriptors: Descriptors) -> None:
-        """Compile a key, or copy a payload."""
-        if len(descriptors) != 1:
-            raise InternalError(f"an order came with {len(descriptors)} descriptors")
-        [fd] = descriptors
+        """Do one order with its file, or delete what nobody needs any more."""
         match message:
-            case Compile():
-                self._compile(message, fd)
-            case Spool():
-                copied = copy_payload(fd, message.name, Path(message.path), message.limit_bytes)
-                self._runtime.send(Spooled(message.ticket, copied.size_bytes, copied.digest))
+            case Discard(circuit=circuit, program=program, constraints=constraints):
+                self._store.discard(circuit, program, constraints)
+            case Compile() | KeepProgram() | KeepConstraints() | Spool():
+                if len(descriptors) != 1:
+                    raise InternalError(f"an order came with {len(descriptors)} descriptors")
+                self._runtime.send(self._answer(message, descriptors[0]))
             case _:
                 raise Broken(f"{type(message).__name__} is no order for ingest")
 
     def refusal(self, message: Message, failure: Failure) -> Message:
         """The failure of the ticket's file."""
         match message:
-            case Compile(ticket=ticket) | Spool(ticket=ticket):
-                return IngestFailed(ticket, failure)
+            case Compile() | KeepProgram() | KeepConstraints() | Spool():
+                return IngestFailed(message.ticket, failure)
             case _:
                 raise Broken(f"{type(message).__name__} failed: {failure.message}")
 
-    def _compile(self, order: Compile, fd: int) -> None:
+    def _answer(self, order: Order, fd: int) -> Message:
         begin = time.monotonic()
-        threads = self._runtime.args.threads
-        circuit, found = self._known.compile(fd, order.name, order.uid, threads=threads)
-        _log.info(
-            "%s: circuit %s %s in %.3f s",
-            order.name,
-            circuit.digest[:12],
-            "found" if found else "compiled",
-            time.monotonic() - begin,
-        )
-        self._runtime.send(Compiled(order.ticket, circuit, found))
+        report = self._reporter(order.ticket)
+        match order:
+            case Spool():
+                return _spool(order, fd)
+            case Compile():
+                kept = self._store.compile(fd, order.name, order.uid, order.points, report)
+                _told(order.name, "circuit", kept.ref.digest, kept.found, begin)
+                return Compiled(order.ticket, kept.ref, kept.size_bytes, kept.points, kept.found)
+            case KeepProgram():
+                digest, found = self._store.keep_program(fd, order.name, order.uid, order.circuit, report)
+                _told(order.name, "witness program", digest, found, begin)
+                return ProgramKept(order.ticket, digest, found)
+            case KeepConstraints():
+                digest, found = self._store.keep_constraints(fd, order.name, order.uid, order.circuit, report)
+                _told(order.name, "constraints", digest, found, begin)
+                return ConstraintsKept(order.ticket, digest, found)
+
+    def _reporter(self, ticket: int) -> Report:
+        def tell(stage: str, done: int, total: int) -> None:
+            self._runtime.send(IngestProgress(ticket, stage, done, total))
+
+        return Meter(tell)
+
+
+def _spool(order: Spool, fd: int) -> Spooled:
+    """Copy a payload; the copy of what has to be a witness is seen to be one of the circuit's size."""
+    path = Path(order.path)
+    copied = copy_payload(fd, order.name, path, order.limit_bytes)
+    if order.witness_of is not None:
+        try:
+            _check_witness(path, order.name, order.witness_of)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return Spooled(order.ticket, copied.size_bytes, copied.digest)
+
+
+def _check_witness(path: Path, name: str, circuit: CircuitRef) -> None:
+    copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        open_wtns(copy, name).check_belongs_to(circuit.shape)
+    finally:
+        os.close(copy)
+
+
+def _told(name: str, what: str, digest: str, found: bool, begin: float) -> None:
+    how = "found" if found else "made"
+    _log.info("%s: %s %s %s in %.3f s", name, what, digest[:12], how, time.monotonic() - begin)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,10 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from cuzkd.kernels.evaluate import Csr
+from cuzkd.kernels.evaluate import Csr, coefficient_form
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import SCALAR_BYTES, Curve
-from cuzkd.setup.constraints import coefficient_form
 from cuzkd.setup.qap import ConstraintSystem, Scalars
 
 BIT_SHARE = 0.85
@@ -78,7 +77,7 @@ def _ones(curve: Curve, wires: npt.NDArray[np.uint32]) -> Csr:
         np.arange(len(wires) + 1, dtype=np.uint64),
         wires,
         np.zeros(len(wires), dtype=np.uint32),
-        coefficient_form(curve, scalars_from_ints([1])),
+        coefficient_form(curve, scalars_from_ints([1]), threads=1),
     )
 
 

@@ -18,16 +18,22 @@ from cuzkd.connection import Reply
 from cuzkd.errors import BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
 from cuzkd.ipc import messages
-from cuzkd.model import Role
+from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.registry import Registry
 from cuzkd.scheduler import Scheduler
 from cuzkd.server import Limits, Server, listen
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Listener, Roster
+from cuzkd.supervisor.circuits import NamedCircuits
 from cuzkd.supervisor.directories import Directories
 from cuzkd.supervisor.dispatch import Dispatcher
+from cuzkd.supervisor.intake import Intake
+from cuzkd.supervisor.keys import Keys
+from cuzkd.supervisor.namefile import NameFile
 from cuzkd.supervisor.segments import Segments
 from cuzkd.supervisor.service import ClientService
 from cuzkd.supervisor.status import Daemon, report, status_line
+from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
 
 JOB_SOCKET = "job"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -78,11 +84,26 @@ class Supervisor:
             Listener(self._up, self._hear, self._down, self._give_up),
             config.boot_timeout_s,
         )
-        self._service = ClientService(self._loop, config, directories, self._order_ingest, max_files)
+        self._service = ClientService(self._loop, config, directories.spool, max_files)
         self._dispatcher = Dispatcher(
-            self._scheduler, self._roster, segments, self._service.witness_path, self._service.ended
+            self._scheduler,
+            self._roster,
+            segments,
+            self._service.order_of,
+            self._working,
+            self._service.ended,
         )
-        self._service.connect(self._dispatcher.feed, self._report)
+        self._intake = Intake(config.limits.payload_bytes, self._order_ingest, self._service.needed)
+        self._keys = Keys(self._dispatcher.tell_gpu)
+        self._names = NameFile(self._loop, directories.names)
+        self._service.connect(
+            self._intake,
+            NamedCircuits(
+                Registry.load(directories.names), self._names, self._intake, self._keys, self._proving
+            ),
+            self._dispatcher.feed,
+            self._report,
+        )
 
     async def main(self) -> None:
         """Run until a signal ends the daemon; raises what made it impossible to go on."""
@@ -100,6 +121,7 @@ class Supervisor:
             self._close_server()
             # the loop's handlers end with it: a late signal must not cut the clean-up that follows
             signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+            self._names.close()
         if self._fatal is not None:
             raise self._fatal
 
@@ -159,28 +181,50 @@ class Supervisor:
         worker = child.worker
         _log.info("the %s process is up (pid %d)", _name(worker), child.process.pid)
         if worker.role is Role.INGEST:
-            self._service.intake.ingest_up()
+            self._intake.ingest_up()
         self._dispatcher.feed(WorkerUp(worker))
         self._changed.set()
 
     def _down(self, worker: Worker, reason: str) -> None:
         if worker.role is Role.INGEST:
-            self._service.intake.ingest_down()
+            self._intake.ingest_down()
+        if worker.role is Role.GPU:
+            self._keys.gpu_down()
         self._dispatcher.feed(WorkerDown(worker, reason))
 
     def _hear(self, worker: Worker, message: messages.Message) -> None:
-        if isinstance(message, messages.Compiled | messages.Spooled | messages.IngestFailed):
-            self._service.intake.answered(message)
+        if isinstance(message, IngestAnswer | messages.IngestFailed):
+            self._intake.answered(message)
+        elif isinstance(message, messages.IngestProgress):
+            self._intake.progressed(message)
+        elif isinstance(message, messages.CacheUsed) and message.cache is messages.Cache.PROGRAM:
+            self._intake.program_used(found=message.found)
+        elif isinstance(message, messages.KeysHeld | messages.KeyMoved | messages.CacheUsed):
+            self._keys.hear(message)
         elif not self._dispatcher.hear(worker, message):
             _log.error("the %s process sent an unexpected %s", _name(worker), type(message).__name__)
 
     def _give_up(self, error: BootFailed) -> None:
         self._fail(error)
 
-    def _order_ingest(self, order: messages.Compile | messages.Spool, fd: int) -> None:
+    def _order_ingest(self, order: IngestOrder | messages.Discard, fd: int | None) -> None:
+        if isinstance(order, messages.Discard):
+            self._dispatcher.tell_all(messages.Forget(order.circuit, order.program, order.constraints))
         [slot] = self._roster.of(Role.INGEST)
         if slot.ready is not None:
-            self._roster.order(slot.ready.worker, order, (fd,))
+            self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
+
+    def _working(self, partition: PartitionId, phase: Phase) -> None:
+        job = self._scheduler.jobs.get(partition.job)
+        if job is not None:
+            self._service.jobs.working(partition, phase, job.done)
+
+    def _proving(self, circuit: str) -> bool:
+        """Whether the gpu process has a partition of this circuit."""
+        gpu = self._scheduler.stages.gpu
+        return gpu is not None and any(
+            partition.job.circuit.digest == circuit for partition in gpu.partitions.values()
+        )
 
     # ---- signals, time, faults
 
@@ -216,6 +260,7 @@ class Supervisor:
             roster=self._roster,
             scheduler=self._scheduler,
             service=self._service,
+            keys=self._keys,
         )
 
     def _report(self, reply: Reply) -> messages.Status:
@@ -231,6 +276,8 @@ def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:
             state_dir=config.state_dir,
             log_level=logging.getLevelName(logging.getLogger().level),
             backend=str(backend.backend),
+            witness_seconds=config.limits.witness_time_s,
+            witness_bytes=config.limits.witness_memory_bytes,
             lock_fd=lock_fd,
         )
 

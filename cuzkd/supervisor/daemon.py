@@ -62,20 +62,17 @@ async def _main(
 
 @contextlib.contextmanager
 def _owned(places: Directories) -> Iterator[tuple[int, Segments]]:
-    """Hold the runtime directory, swept; when the block ends, nothing of this daemon is left in it."""
-    instance = take_instance_lock(places.instance_lock)
-    try:
+    """Hold both directories, the runtime directory swept; when the block ends, nothing is left in that."""
+    with contextlib.ExitStack() as held:
+        for lock in (places.instance_lock, places.state_lock):
+            held.callback(os.close, take_instance_lock(lock))
         children = take_children_lock(places.children_lock)
+        held.callback(os.close, children)
+        segments = Segments(places.segment_prefix)
+        segments.sweep()
+        directories.empty_spool(places)
         try:
-            segments = Segments(places.segment_prefix)
-            segments.sweep()
-            directories.empty_spool(places)
-            try:
-                yield children, segments
-            finally:
-                segments.sweep()
-                directories.remove_spool(places)
+            yield children, segments
         finally:
-            os.close(children)
-    finally:
-        os.close(instance)
+            segments.sweep()
+            directories.remove_spool(places)

@@ -42,6 +42,16 @@ class Directories:
         return self.runtime / "spool"
 
     @property
+    def state_lock(self) -> Path:
+        """Held by the one supervisor of this state directory; contains its pid."""
+        return self.state / "state.lock"
+
+    @property
+    def names(self) -> Path:
+        """The file of circuits' names."""
+        return self.state / "names.json"
+
+    @property
     def segment_prefix(self) -> str:
         """What the names of this daemon's shared-memory segments begin with."""
         return f"/cuzkd-{sha256(os.fsencode(self.runtime)).hexdigest()[:8]}-"

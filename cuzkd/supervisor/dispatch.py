@@ -43,13 +43,15 @@ class Dispatcher:
         scheduler: Scheduler,
         roster: Roster,
         segments: Segments,
-        witness_path: Callable[[PartitionId], str],
+        order_of: Callable[[Synthesize], messages.SynthesizeOrder],
+        working: Callable[[PartitionId, Phase], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
         self._scheduler = scheduler
         self._roster = roster
         self._segments = segments
-        self._witness_path = witness_path
+        self._order_of = order_of
+        self._working = working
         self._ended = ended
         self._events: deque[Event] = deque()
         self._feeding = False
@@ -76,6 +78,8 @@ class Dispatcher:
         event = self._event_of(worker, message)
         if event is not None:
             self.feed(event)
+        if isinstance(event, PhaseReported):
+            self._working(event.partition, event.phase)
         return event is not None or isinstance(message, messages.Heartbeat)
 
     @staticmethod
@@ -105,11 +109,10 @@ class Dispatcher:
             case PrepareSegment(worker=worker, segment=segment, size_bytes=size_bytes):
                 self._roster.order(worker, messages.PrepareOrder(segment, size_bytes))
             case UnlinkSegment(segment=segment):
-                self._tell_all(messages.ForgetSegment(segment))
+                self.tell_all(messages.ForgetSegment(segment))
                 self._segments.unlink(segment)
-            case Synthesize(worker=worker, partition=partition, circuit=circuit, handle=handle):
-                witness = self._witness_path(partition)
-                self._roster.order(worker, messages.SynthesizeOrder(partition, circuit, witness, handle))
+            case Synthesize(worker=worker):
+                self._roster.order(worker, self._order_of(command))
             case Prove(worker=worker, partition=partition, circuit=circuit, handle=handle):
                 self._roster.order(worker, messages.ProveOrder(partition, circuit, handle))
             case CompleteJob() | FailJob():
@@ -122,11 +125,17 @@ class Dispatcher:
             _log.error("segment %s: %s", segment, error)
             self._events.append(SegmentFailed(segment, error))
             return
-        for slot in self._roster.of(Role.GPU):
-            if slot.ready is not None:
-                self._roster.order(slot.ready.worker, messages.PrepareOrder(segment, size_bytes))
+        self.tell_gpu(messages.PrepareOrder(segment, size_bytes))
 
-    def _tell_all(self, message: messages.Message) -> None:
+    def tell_gpu(self, message: messages.Message) -> bool:
+        """Give the gpu process an order; False when there is none that takes orders."""
+        [slot] = self._roster.of(Role.GPU)
+        if slot.ready is not None:
+            self._roster.order(slot.ready.worker, message)
+        return slot.ready is not None
+
+    def tell_all(self, message: messages.Message) -> None:
+        """Give the synthesis processes and the gpu process an order."""
         for slot in (*self._roster.of(Role.SYNTHESIS), *self._roster.of(Role.GPU)):
             if slot.ready is not None:
                 self._roster.order(slot.ready.worker, message)

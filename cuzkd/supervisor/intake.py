@@ -1,93 +1,58 @@
-"""Submitted jobs on their way through the ingest process: one key to compile and N witnesses to spool each.
+"""Submissions on their way through the ingest process: keys to compile, payloads to spool, what is not needed to go.
 
-A job is accepted when every file of it is copied and valid. Submissions take turns, one order each, with few
+A submission is accepted when every file of it is copied and valid. Submissions take turns, one order each, with few
 orders under way at a time, so that a job of a thousand witnesses does not hold up a job of one. Should the
 ingest process die, what was under way is ordered again from the descriptors, which are kept until then.
+
+What is to be deleted waits until no order is under way that could find it, and is looked at once more then.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from cuzkd.connection import Attachment, Reply
 from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
-from cuzkd.ipc.messages import Compile, Compiled, IngestFailed, Spool, Spooled
-from cuzkd.model import CircuitRef
+from cuzkd.ipc.messages import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
+from cuzkd.registry import Artefacts
+from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission
 
 _WINDOW = 4
 _MAX_ATTEMPTS = 3
 
 _log = logging.getLogger(__name__)
 
-SendOrder = Callable[[Compile | Spool, int], None]
+SendOrder = Callable[[IngestOrder | Discard, int | None], None]
 
 
-@dataclass(slots=True, eq=False)
-class Submission:
-    """A job that is not accepted yet. `circuit` is known once the key is compiled."""
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The digests that names stand for, and those that jobs use which have not ended."""
 
-    job: int
-    reply: Reply
-    orders: deque[_Order] = field(default_factory=deque)
-    spooled: list[Path] = field(default_factory=list)
-    circuit: CircuitRef | None = None
-    unanswered: int = 0
-    dropped: bool = False
-
-    def remove_spooled(self) -> None:
-        """Remove the witnesses that were copied."""
-        for path in self.spooled:
-            path.unlink(missing_ok=True)
-        self.spooled.clear()
-
-
-@dataclass(slots=True, eq=False)
-class _Order:
-    """One file's order; `path` is its place in the spool, None for the key, which is compiled."""
-
-    submission: Submission
-    file: Attachment
-    path: Path | None
-    attempts: int = 0
-
-    def message(self, ticket: int, limit_bytes: int) -> Compile | Spool:
-        if self.path is None:
-            return Compile(ticket, self.file.name, self.submission.reply.peer.uid)
-        return Spool(ticket, self.file.name, str(self.path), limit_bytes)
-
-    def discard(self) -> None:
-        self.file.close()
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+    by_names: set[str]
+    by_jobs: set[str]
 
 
 class Intake:
-    """Gives orders to the ingest process and tells `accepted` of every submission that came through."""
+    """Gives orders to the ingest process and tells every submission what became of it."""
 
-    def __init__(
-        self,
-        spool: Path,
-        limit_bytes: int,
-        send: SendOrder,
-        accepted: Callable[[Submission, CircuitRef], None],
-        refused: Callable[[Submission, CuzkdError], None],
-    ) -> None:
-        self._spool = spool
+    def __init__(self, limit_bytes: int, send: SendOrder, needed: Callable[[], Needed]) -> None:
         self._limit_bytes = limit_bytes
         self._send = send
-        self._accepted = accepted
-        self._refused = refused
+        self._needed = needed
         self._turns: deque[Submission] = deque()
         self._live: dict[int, Submission] = {}
-        self._under_way: dict[int, _Order] = {}
+        self._under_way: dict[int, Order] = {}
+        self._unneeded: list[Artefacts] = []
+        self._needed_yet: list[Artefacts] = []
         self._next_ticket = 1
         self._ingest_up = False
-        self.compiled = 0
-        self.found = 0
+        self.circuits_compiled = 0
+        self.circuits_found = 0
+        self.programs_compiled = 0
+        self.programs_found = 0
 
     @property
     def pending(self) -> int:
@@ -97,23 +62,26 @@ class Intake:
     @property
     def open_files(self) -> int:
         """How many clients' files are held open."""
-        return len(self._under_way) + sum(len(submission.orders) for submission in self._live.values())
+        return len(self._under_way) + sum(len(submission.waiting) for submission in self._live.values())
 
-    def witness_path(self, job: int, index: int) -> Path:
-        """Where the spool has a partition's witness."""
-        return self._spool / f"{job}.{index}.wtns"
-
-    def submit(self, job: int, zkey: Attachment, witnesses: Sequence[Attachment], reply: Reply) -> None:
-        """Take over the files and begin; if the client leaves before acceptance, everything is discarded."""
-        submission = Submission(job, reply)
-        submission.orders.append(_Order(submission, zkey, None))
-        for index, witness in enumerate(witnesses):
-            submission.orders.append(_Order(submission, witness, self.witness_path(job, index)))
-        submission.unanswered = len(submission.orders)
-        self._live[job] = submission
+    def submit(self, submission: Submission) -> None:
+        """Begin with a submission; if the client leaves before it is accepted, everything is discarded."""
+        self._live[id(submission)] = submission
         self._turns.append(submission)
-        reply.on_close(lambda: self._drop(submission))
+        submission.reply.on_close(lambda: self._drop(submission))
         self._pump()
+
+    def discard(self, artefacts: Artefacts) -> None:
+        """Have deleted what nobody needs of these, when the ingest process can do it safely."""
+        self._unneeded.append(artefacts)
+        self._pump()
+
+    def job_ended(self) -> None:
+        """A job needs nothing any more: what waited for that is looked at again."""
+        if self._needed_yet:
+            self._unneeded += self._needed_yet
+            self._needed_yet.clear()
+            self._pump()
 
     def ingest_up(self) -> None:
         """A new ingest process takes orders: those that died with the last one first."""
@@ -138,7 +106,7 @@ class Intake:
                 if submission not in self._turns:
                     self._turns.appendleft(submission)
 
-    def answered(self, answer: Compiled | Spooled | IngestFailed) -> None:
+    def answered(self, answer: IngestAnswer | IngestFailed) -> None:
         """Take one answer of the ingest process."""
         order = self._under_way.pop(answer.ticket, None)
         if order is None:
@@ -148,51 +116,63 @@ class Intake:
         self._note(order, answer)
         self._pump()
 
+    def progressed(self, progress: IngestProgress) -> None:
+        """Pass on how far an order has come."""
+        order = self._under_way.get(progress.ticket)
+        if order is not None:
+            order.submission.tell(progress.stage, progress.done, progress.total)
+
+    def program_used(self, *, found: bool) -> None:
+        """Count that a synthesis process had to compile a program, or found it compiled."""
+        self.programs_found += found
+        self.programs_compiled += not found
+
     def refuse_all(self, error: CuzkdError) -> None:
         """Refuse whatever is not accepted yet."""
         for submission in list(self._live.values()):
             self._refuse(submission, error)
 
-    def _note(self, order: _Order, answer: Compiled | Spooled | IngestFailed) -> None:
+    def _note(self, order: Order, answer: IngestAnswer | IngestFailed) -> None:
         submission = order.submission
         if submission.dropped:
             order.discard()
         elif isinstance(answer, IngestFailed):
             failure = answer.failure
             self._refuse(submission, from_wire(failure.code, failure.message, failure.advice))
-        elif (order.path is None) != isinstance(answer, Compiled):
+        elif not isinstance(answer, DONE_BY[order.work]):
             self._refuse(submission, InternalError("the ingest process answered another order"))
         else:
-            self._advance(submission, order, answer)
+            self._count(answer)
+            submission.note(order, answer)
+            if submission.unanswered == 0:
+                del self._live[id(submission)]
+                submission.accepted(submission)
+            elif submission.orders and submission not in self._turns:
+                self._turns.append(submission)
 
-    def _advance(self, submission: Submission, order: _Order, answer: Compiled | Spooled) -> None:
+    def _count(self, answer: IngestAnswer) -> None:
         if isinstance(answer, Compiled):
-            submission.circuit = answer.circuit
-            self.found += answer.found
-            self.compiled += not answer.found
-        elif order.path is not None:
-            submission.spooled.append(order.path)
-        submission.unanswered -= 1
-        if submission.unanswered == 0 and submission.circuit is not None:
-            del self._live[submission.job]
-            self._accepted(submission, submission.circuit)
+            self.circuits_found += answer.found
+            self.circuits_compiled += not answer.found
+        elif isinstance(answer, ProgramKept):
+            self.programs_found += answer.found
+            self.programs_compiled += not answer.found
 
     def _refuse(self, submission: Submission, error: CuzkdError) -> None:
         self._drop(submission)
-        self._refused(submission, error)
+        submission.refused(submission, error)
 
     def _drop(self, submission: Submission) -> None:
         """Forget a submission; orders under way are discarded when they are answered."""
-        if self._live.pop(submission.job, None) is None:
-            return
-        submission.dropped = True
-        for order in submission.orders:
-            order.discard()
-        submission.orders.clear()
-        submission.remove_spooled()
+        if self._live.pop(id(submission), None) is not None:
+            submission.drop()
 
     def _pump(self) -> None:
         while self._ingest_up and len(self._under_way) < _WINDOW:
+            if self._unneeded:
+                if any(order.keeps for order in self._under_way.values()):
+                    return
+                self._discard_unneeded()
             order = next(self._orders_in_turn(), None)
             if order is None:
                 return
@@ -201,7 +181,22 @@ class Intake:
             self._under_way[ticket] = order
             self._send(order.message(ticket, self._limit_bytes), order.file.fd)
 
-    def _orders_in_turn(self) -> Iterator[_Order]:
+    def _discard_unneeded(self) -> None:
+        needed = self._needed()
+        by_jobs = needed.by_jobs.union(*(each.digests for each in self._live.values()))
+
+        def unneeded(digest: str | None) -> str | None:
+            return None if digest in needed.by_names or digest in by_jobs else digest
+
+        for each in self._unneeded:
+            goes = Discard(unneeded(each.circuit), unneeded(each.program), unneeded(each.constraints))
+            if goes != Discard(None, None, None):
+                self._send(goes, None)
+            if each.digests & by_jobs - needed.by_names:
+                self._needed_yet.append(each)
+        self._unneeded.clear()
+
+    def _orders_in_turn(self) -> Iterator[Order]:
         while self._turns:
             submission = self._turns.popleft()
             if submission.orders:

@@ -15,22 +15,46 @@ from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError, NotFound
 from cuzkd.ipc.messages import JobResult, JobStatus, Message, PartitionResult
 from cuzkd.ipc.peer import Peer
-from cuzkd.model import CircuitRef, JobState
+from cuzkd.model import CircuitRef, JobState, PartitionId, Phase
+from cuzkd.registry import Artefacts
 
 KEEP_S = 3600.0
 KEEP_JOBS = 1000
 KEEP_BYTES = 256 << 20
 _STATUS_JOBS = 200
+_STAGES = {
+    Phase.SYNTHESIS: "synthesis",
+    Phase.UPLOAD: "proving: upload",
+    Phase.QUOTIENT: "proving: quotient",
+    Phase.MSM: "proving: sums over the key",
+    Phase.FINISH: "proving: assembly",
+    Phase.VERIFY: "proving: verification",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One partition's witness or inputs: the client's name for the file, and its copy in the spool."""
+
+    name: str
+    path: Path
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One accepted job. Times are of the monotonic clock; `submitter` is where the job came from."""
+    """One accepted job. Times are of the monotonic clock; `submitter` is where the job came from.
+
+    `name` is that of its circuit, empty for a key that came with it. `inputs` says that the payloads are inputs for
+    the program of its artefacts, not witnesses.
+    """
 
     number: int
     uid: int
     circuit: CircuitRef
-    partitions: int
+    name: str
+    artefacts: Artefacts
+    inputs: bool
+    payloads: tuple[Payload, ...]
     submitter: Reply
     accepted_at: float
     finished_at: float | None = None
@@ -40,7 +64,12 @@ class Job:
     result_bytes: int = 0
     told: bool = False
     waiters: list[Reply] = field(default_factory=list)
-    witnesses: list[Path] = field(default_factory=list)
+    watchers: list[Reply] = field(default_factory=list)
+
+    @property
+    def partitions(self) -> int:
+        """How many proofs the job is for."""
+        return len(self.payloads)
 
     @property
     def finished(self) -> bool:
@@ -58,7 +87,14 @@ class Job:
         waited = reply in self.waiters
         if waited:
             self.waiters.remove(reply)
+        if reply in self.watchers:
+            self.watchers.remove(reply)
         return waited
+
+    def tell(self, stage: str, done: int) -> None:
+        """Tell those who wait, and want to know, what is being done and how many partitions are done."""
+        for reply in self.watchers:
+            reply.progress(stage, done, self.partitions)
 
     def answers(self) -> Iterator[Message]:
         """`JobResult` and its `PartitionResult`s, in partition order."""
@@ -86,6 +122,21 @@ class Jobs:
         """Whether a finished job was told to nobody yet, though its submitter is still connected."""
         return any(not job.told and not job.submitter.closed for job in self._finished.values())
 
+    @property
+    def digests(self) -> set[str]:
+        """What the unfinished jobs need of the state directory."""
+        return {digest for job in self._active.values() for digest in job.artefacts.digests}
+
+    def unfinished(self, number: int) -> Job:
+        """A job that is accepted and not finished; KeyError for others."""
+        return self._active[number]
+
+    def working(self, partition: PartitionId, phase: Phase, done: int) -> None:
+        """A process has begun with a phase of a partition; `done` partitions of its job are done."""
+        job = self._active.get(partition.job)
+        if job is not None:
+            job.tell(_STAGES[phase], done)
+
     def add(self, job: Job) -> None:
         """Begin to know an accepted job."""
         self._active[job.number] = job
@@ -97,12 +148,14 @@ class Jobs:
             raise NotFound(f"there is no job {number}")
         return job
 
-    def wait(self, job: Job, reply: Reply) -> None:
-        """Answer `reply` when the job ends, or now if it has ended."""
+    def wait(self, job: Job, reply: Reply, *, progress: bool) -> None:
+        """Answer `reply` when the job ends, or now if it has ended; until then tell of progress if wanted."""
         if job.finished:
             _tell(job, reply)
-        else:
-            job.waiters.append(reply)
+            return
+        job.waiters.append(reply)
+        if progress:
+            job.watchers.append(reply)
 
     def complete(self, number: int, proofs: tuple[bytes, ...], publics: tuple[bytes, ...]) -> Job:
         """The job has all its proofs; everybody who waits is told."""
@@ -147,7 +200,7 @@ class Jobs:
         del self._active[job.number]
         job.finished_at = time.monotonic()
         self._finished[job.number] = job
-        waiters, job.waiters = job.waiters, []
+        waiters, job.waiters, job.watchers = job.waiters, [], []
         for reply in waiters:
             if not reply.closed:
                 _tell(job, reply)
@@ -173,5 +226,12 @@ def status_of(job: Job, state: JobState, done: int, now: float) -> JobStatus:
         state = JobState.FAILED if job.error is not None else JobState.DONE
         done = len(job.proofs)
     return JobStatus(
-        job.number, job.uid, state, job.partitions, done, job.circuit.digest, now - job.accepted_at
+        job=job.number,
+        uid=job.uid,
+        state=state,
+        partitions=job.partitions,
+        done=done,
+        circuit=job.circuit.digest,
+        name=job.name,
+        age_s=now - job.accepted_at,
     )

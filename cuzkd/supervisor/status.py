@@ -16,6 +16,7 @@ from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Roster, Slot
 from cuzkd.supervisor.jobs import Job, status_of
+from cuzkd.supervisor.keys import Keys
 from cuzkd.supervisor.service import ClientService
 
 
@@ -29,6 +30,7 @@ class Daemon:
     roster: Roster
     scheduler: Scheduler
     service: ClientService
+    keys: Keys
 
 
 def report(daemon: Daemon, peer: Peer) -> Status:
@@ -50,8 +52,13 @@ def report(daemon: Daemon, peer: Peer) -> Status:
         jobs_refused=service.refused,
         partitions_proved=scheduler.counters.partitions_proved,
         partitions_retried=scheduler.counters.partitions_retried,
-        circuits_compiled=service.intake.compiled,
-        circuits_found=service.intake.found,
+        circuits_compiled=service.intake.circuits_compiled,
+        circuits_found=service.intake.circuits_found,
+        circuits_named=len(service.circuits.registry),
+        programs_compiled=service.intake.programs_compiled,
+        programs_found=service.intake.programs_found,
+        key_loads=daemon.keys.loads,
+        key_hits=daemon.keys.hits,
         degraded=degraded(daemon),
     )
 

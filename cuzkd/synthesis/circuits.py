@@ -1,30 +1,86 @@
-"""The compiled circuits that a synthesis process keeps open, so that a run of partitions maps each once."""
+"""What a synthesis process keeps open, so that a run of partitions maps and compiles each thing once."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from cuzkd.circuits import open_circuit
+from cuzkd.circom.kept import open_program
+from cuzkd.circom.wasm import WitnessProgram
+from cuzkd.circom.wasm_limits import WasmLimits
+from cuzkd.circuits import constraints_dir, open_circuit, programs_dir
+from cuzkd.errors import InternalError
 from cuzkd.formats.compiled import CompiledCircuit
+from cuzkd.formats.constraints import KeptConstraints, open_constraints
+from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef
+
+_T = TypeVar("_T")
+
+
+class Recent(Generic[_T]):
+    """At most `capacity` things by digest; the least recently used one is dropped first."""
+
+    def __init__(self, drop: Callable[[_T], None] = lambda _: None, capacity: int = 8) -> None:
+        self._drop = drop
+        self._capacity = capacity
+        self._open: OrderedDict[str, _T] = OrderedDict()
+
+    def get(self, digest: str, make: Callable[[], _T]) -> _T:
+        """The thing, made now if it was not there."""
+        thing = self._open.get(digest)
+        if thing is None:
+            if len(self._open) >= self._capacity:
+                self._drop(self._open.popitem(last=False)[1])
+            thing = self._open[digest] = make()
+        self._open.move_to_end(digest)
+        return thing
+
+    def forget(self, digest: str | None) -> None:
+        """Drop the thing, if there is one."""
+        if digest is not None and digest in self._open:
+            self._drop(self._open.pop(digest))
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._open
 
 
 class OpenCircuits:
-    """At most `capacity` mapped circuits; the least recently used one is closed first."""
+    """Compiled circuits, their constraints and witness programs."""
 
-    def __init__(self, state_dir: Path, capacity: int = 8) -> None:
+    def __init__(self, state_dir: Path, limits: WasmLimits | None = None) -> None:
         self._state_dir = state_dir
-        self._capacity = capacity
-        self._open: OrderedDict[str, CompiledCircuit] = OrderedDict()
+        self._limits = limits or WasmLimits()
+        self._circuits: Recent[CompiledCircuit] = Recent(CompiledCircuit.close)
+        self._constraints: Recent[KeptConstraints] = Recent()
+        self._programs: Recent[WitnessProgram] = Recent()
 
-    def get(self, ref: CircuitRef) -> CompiledCircuit:
+    def circuit(self, ref: CircuitRef) -> CompiledCircuit:
         """The circuit, mapped now if it was not."""
-        circuit = self._open.get(ref.digest)
-        if circuit is None:
-            if len(self._open) >= self._capacity:
-                self._open.popitem(last=False)[1].close()
-            circuit = open_circuit(self._state_dir, ref)
-            self._open[ref.digest] = circuit
-        self._open.move_to_end(ref.digest)
-        return circuit
+        return self._circuits.get(ref.digest, lambda: open_circuit(self._state_dir, ref))
+
+    def constraints(self, digest: str, ref: CircuitRef) -> KeptConstraints:
+        """The constraints of the circuit; `InternalError` when they are another's."""
+        folder = constraints_dir(self._state_dir)
+        kept = self._constraints.get(digest, lambda: open_constraints(folder, digest))
+        shape = ref.shape
+        if (kept.curve, kept.num_vars) != (shape.curve, shape.num_vars) or kept.c.rows > shape.rows:
+            raise InternalError(f"the constraints {digest[:12]} are not those of circuit {ref.digest[:12]}")
+        return kept
+
+    def program(self, digest: str, ref: CircuitRef) -> tuple[WitnessProgram, bool]:
+        """The circuit's witness program, and whether nothing had to be compiled for it."""
+        known = digest in self._programs
+        folder = programs_dir(self._state_dir)
+        program = self._programs.get(digest, lambda: open_program(folder, digest, self._limits))
+        if (program.prime, program.num_vars) != (PARAMS[ref.shape.curve].r, ref.shape.num_vars):
+            raise InternalError(f"the program {digest[:12]} is not that of circuit {ref.digest[:12]}")
+        return program, known or program.from_cache
+
+    def forget(self, circuit: str | None, program: str | None, constraints: str | None) -> None:
+        """Let go of what is open under these digests."""
+        self._circuits.forget(circuit)
+        self._programs.forget(program)
+        self._constraints.forget(constraints)

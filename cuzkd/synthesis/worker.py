@@ -6,15 +6,27 @@ import logging
 import sys
 from pathlib import Path
 
+from cuzkd.circom.wasm_limits import WasmLimits
+from cuzkd.errors import BadWitness
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import Failure, ForgetSegment, Message, StageFailed, SynthesisDone, SynthesizeOrder
+from cuzkd.ipc.messages import (
+    Cache,
+    CacheUsed,
+    Failure,
+    Forget,
+    ForgetSegment,
+    Message,
+    StageFailed,
+    SynthesisDone,
+    SynthesizeOrder,
+)
 from cuzkd.logs import PartitionLog
 from cuzkd.mappings import Mappings
 from cuzkd.model import Phase, Role
 from cuzkd.synthesis.circuits import OpenCircuits
 from cuzkd.synthesis.evaluate import evaluate_constraints
-from cuzkd.synthesis.witness import read_witness
-from cuzkd.vectors import vectors_in
+from cuzkd.synthesis.witness import compute_witness, read_witness
+from cuzkd.vectors import Scalars, vectors_in
 from cuzkd.worker import Broken, Runtime, Stopwatch, serve
 
 _log = logging.getLogger(__name__)
@@ -27,17 +39,21 @@ class SynthesisHandler:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._circuits = OpenCircuits(runtime.args.state_dir)
+        args = runtime.args
+        limits = WasmLimits(memory_bytes=args.witness_bytes, seconds=args.witness_seconds)
+        self._open = OpenCircuits(args.state_dir, limits)
         self._mappings = Mappings(runtime.args.threads)
 
     def handle(self, message: Message, descriptors: Descriptors) -> None:
-        """Synthesize into a segment, or forget one."""
+        """Synthesize into a segment, or forget one, or what is being deleted."""
         del descriptors
         match message:
             case SynthesizeOrder():
                 self._synthesize(message)
             case ForgetSegment(segment=segment):
                 self._mappings.drop(segment)
+            case Forget(circuit=circuit, program=program, constraints=constraints):
+                self._open.forget(circuit, program, constraints)
             case _:
                 raise Broken(f"{type(message).__name__} is no order for synthesis")
 
@@ -58,12 +74,23 @@ class SynthesisHandler:
 
     def _fill(self, memory: memoryview, order: SynthesizeOrder) -> None:
         """Write all four vectors; the arrays over the segment end with this call."""
-        threads = self._runtime.args.threads
-        circuit = self._circuits.get(order.circuit)
-        vectors = vectors_in(memory, order.handle, order.circuit.shape)
-        name = f"witness {order.partition.index}"
-        read_witness(Path(order.witness), name, order.circuit.shape, vectors.z, threads)
-        evaluate_constraints(circuit, vectors, threads)
+        ref = order.circuit
+        circuit = self._open.circuit(ref)
+        constraints = None if order.constraints is None else self._open.constraints(order.constraints, ref)
+        vectors = vectors_in(memory, order.handle, ref.shape)
+        self._fill_witness(vectors.z, order)
+        broken = evaluate_constraints(circuit, vectors, self._runtime.args.threads, constraints)
+        if broken is not None:
+            raise BadWitness(f"{order.name}: constraint {broken} is not satisfied")
+
+    def _fill_witness(self, z: Scalars, order: SynthesizeOrder) -> None:
+        payload = Path(order.payload)
+        if order.program is None:
+            read_witness(payload, order.name, order.circuit.shape, z, self._runtime.args.threads)
+            return
+        program, found = self._open.program(order.program, order.circuit)
+        self._runtime.send(CacheUsed(self._runtime.args.incarnation, Cache.PROGRAM, found))
+        compute_witness(payload, order.name, program, z)
 
 
 if __name__ == "__main__":

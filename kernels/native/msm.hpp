@@ -6,6 +6,7 @@
 //   sums     per bucket: affine additions in rounds of pairs, many buckets to a batch (affine_batch.hpp)
 //   reduce   per window sum b·bucket_b: many chains of running sums side by side, again as affine batches
 //   join     windows by doubling
+// A few halves are summed without buckets (few.hpp).
 // A bucket far above the mean is summed in pieces, so that equal scalars cost no more than random ones and spread
 // over threads as well. Time depends on the scalars.
 #pragma once
@@ -21,6 +22,7 @@
 
 #include "affine_batch.hpp"
 #include "endomorphism.hpp"
+#include "few.hpp"
 #include "threads.hpp"
 #include "windows.hpp"
 
@@ -53,16 +55,7 @@ class Msm {
 
     Point run() {
         split_scalars();
-        Sum total = Sum::infinity();
-        for (unsigned end = plan_.windows; end > 0;) {
-            const unsigned begin = end > windows_at_once() ? end - windows_at_once() : 0;
-            const std::vector<Sum> sums = window_sums(begin, end);
-            for (unsigned w = end; w-- > begin;) {
-                for (unsigned k = 0; k < plan_.bits; ++k) total = total.dbl();
-                total.add(sums[w - begin]);
-            }
-            end = begin;
-        }
+        Sum total = halves_ <= kFewHalves ? sum_few() : sum_windows();
         for (const Slice& slice : slices_) total.add(slice.unit_sum);
         return total.to_affine();
     }
@@ -73,6 +66,7 @@ class Msm {
     static constexpr size_t kAhead = 48;
     static constexpr size_t kChainsAtOnce = 1024;
     static constexpr size_t kSortBytes = size_t{256} << 20;
+    static constexpr size_t kFewHalves = 48;
 
     // What a task of scalars gives: halves other than 0 and ±1, and the points of the ±1.
     struct Slice {
@@ -97,13 +91,10 @@ class Msm {
             for (size_t i = begin; i < end; ++i) split_one(slices_[s], i, beta);
             sum_units(slices_[s], scratch_[worker]);
         });
-        size_t halves = 0;
-        u128 largest = 0;
         for (const Slice& slice : slices_) {
-            halves += slice.halves.size();
-            largest = std::max(largest, slice.largest);
+            halves_ += slice.halves.size();
+            largest_ = std::max(largest_, slice.largest);
         }
-        plan_ = WindowPlan::cheapest(halves, largest);
     }
 
     void split_one(Slice& slice, size_t i, const typename Curve::Fq& beta) {
@@ -171,13 +162,38 @@ class Msm {
         return beta;
     }
 
+    Sum sum_few() const {
+        std::vector<Point> points;
+        std::vector<i128> factors;
+        for (const Slice& slice : slices_) {
+            const size_t first = points.size();
+            points.resize(first + slice.entries.size());
+            gather(slice.entries.data(), slice.entries.size(), points.data() + first);
+            factors.insert(factors.end(), slice.halves.begin(), slice.halves.end());
+        }
+        return FewMultiples<Curve, Point>::sum(points, factors, largest_);
+    }
+
     // ---- windows -----------------------------------------------------------------------------------------------
+
+    Sum sum_windows() {
+        plan_ = WindowPlan::cheapest(halves_, largest_);
+        Sum total = Sum::infinity();
+        for (unsigned end = plan_.windows; end > 0;) {
+            const unsigned begin = end > windows_at_once() ? end - windows_at_once() : 0;
+            const std::vector<Sum> sums = window_sums(begin, end);
+            for (unsigned w = end; w-- > begin;) {
+                for (unsigned k = 0; k < plan_.bits; ++k) total = total.dbl();
+                total.add(sums[w - begin]);
+            }
+            end = begin;
+        }
+        return total;
+    }
 
     // As many windows as sort in kSortBytes, but enough for all threads.
     unsigned windows_at_once() const {
-        size_t halves = 1;
-        for (const Slice& slice : slices_) halves += slice.halves.size();
-        return static_cast<unsigned>(std::max<size_t>(threads_, kSortBytes / (sizeof(uint32_t) * halves)));
+        return static_cast<unsigned>(std::max<size_t>(threads_, kSortBytes / (sizeof(uint32_t) * halves_)));
     }
 
     std::vector<Sum> window_sums(unsigned begin, unsigned end) {
@@ -312,6 +328,8 @@ class Msm {
     Aligned<F> turned_x_;
     std::vector<Slice> slices_;
     std::vector<Scratch> scratch_;
+    size_t halves_ = 0;
+    u128 largest_ = 0;
     WindowPlan plan_{};
 };
 

@@ -31,29 +31,39 @@ struct WindowPlan {
         return (static_cast<int64_t>(shifted) & (2 * half - 1)) - half;
     }
 
+    // Windows of `bits` bits for numbers up to `largest`.
+    static WindowPlan of_width(unsigned bits, u128 largest) {
+        WindowPlan plan;
+        plan.bits = bits;
+        plan.windows = bit_length(largest) / bits + 1;
+        for (unsigned w = 0; w + 1 < plan.windows; ++w) plan.bias += static_cast<i128>(1) << (bits * (w + 1) - 1);
+        return plan;
+    }
+
     // The width with the fewest additions for `halves` numbers up to `largest`: each window adds every number to a
     // bucket once, takes two additions for each bucket, and some for its joining.
     static WindowPlan cheapest(size_t halves, u128 largest) {
-        WindowPlan best;
-        if (halves == 0) return best;
-        unsigned size = 0;
-        while (size < 127 && largest >> size) ++size;
+        unsigned best = kNarrowest;
         double least = 0;
         for (unsigned bits = kNarrowest; bits <= kWidest; ++bits) {
-            const unsigned windows = size / bits + 1;
+            const unsigned windows = bit_length(largest) / bits + 1;
             const double cost = windows * (static_cast<double>(halves) + 2.2 * (1ull << (bits - 1)) + kJoining);
-            if (best.windows && cost >= least) continue;
+            if (bits > kNarrowest && cost >= least) continue;
             least = cost;
-            best.bits = bits;
-            best.windows = windows;
+            best = bits;
         }
-        for (unsigned w = 0; w + 1 < best.windows; ++w) best.bias += static_cast<i128>(1) << (best.bits * (w + 1) - 1);
-        return best;
+        return of_width(best, largest);
     }
 
   private:
     static constexpr unsigned kNarrowest = 4, kWidest = 20;
     static constexpr double kJoining = 40;
+
+    static unsigned bit_length(u128 value) {
+        unsigned bits = 0;
+        for (; value; value >>= 1) ++bits;
+        return bits;
+    }
 };
 
 // One window's entries, bucket after bucket, cut into pieces of work.

@@ -11,7 +11,7 @@ import pytest
 from fixtures import bundled
 
 from cuzkd.errors import BadFile
-from cuzkd.ingest.known import KnownFiles
+from cuzkd.ingest.store import Store
 
 HOUR_NS = 3_600_000_000_000
 KEY = bundled("multiplier_bn128").zkey
@@ -23,13 +23,13 @@ class Shown:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def compile(self, known: KnownFiles, uid: int = 1000) -> tuple[str, bool, int]:
+    def compile(self, known: Store, uid: int = 1000) -> tuple[str, bool, int]:
         """The digest, whether it was found, and the bytes that were read."""
         fd = os.open(self.path, os.O_RDONLY)
         try:
             before = bytes_read()
-            ref, found = known.compile(fd, "key", uid, threads=1)
-            return ref.digest, found, bytes_read() - before
+            kept = known.compile(fd, "key", uid)
+            return kept.ref.digest, kept.found, bytes_read() - before
         finally:
             os.close(fd)
 
@@ -49,11 +49,11 @@ def shown(tmp_path: Path) -> Shown:
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> KnownFiles:
-    return KnownFiles(tmp_path / "circuits", now_ns=lambda: time.time_ns() + HOUR_NS)
+def known(tmp_path: Path) -> Store:
+    return Store(tmp_path, threads=1, now_ns=lambda: time.time_ns() + HOUR_NS)
 
 
-def test_a_known_file_is_not_read_again(shown: Shown, known: KnownFiles):
+def test_a_known_file_is_not_read_again(shown: Shown, known: Store):
     digest, found, read = shown.compile(known)
     assert not found
     assert read > 1 << 20
@@ -62,14 +62,14 @@ def test_a_known_file_is_not_read_again(shown: Shown, known: KnownFiles):
     assert read < 1 << 16
 
 
-def test_one_users_file_says_nothing_about_anothers(shown: Shown, known: KnownFiles):
+def test_one_users_file_says_nothing_about_anothers(shown: Shown, known: Store):
     digest, _, _ = shown.compile(known, uid=1000)
     other, found, read = shown.compile(known, uid=1001)
     assert (other, found) == (digest, True)
     assert read > 1 << 20
 
 
-def test_a_file_that_was_written_to_is_read_again(shown: Shown, known: KnownFiles):
+def test_a_file_that_was_written_to_is_read_again(shown: Shown, known: Store):
     first, _, _ = shown.compile(known)
     before = os.stat(shown.path)
     with shown.path.open("r+b") as file:
@@ -82,12 +82,12 @@ def test_a_file_that_was_written_to_is_read_again(shown: Shown, known: KnownFile
 
 
 def test_a_file_that_could_still_change_unnoticed_is_not_remembered(shown: Shown, tmp_path: Path):
-    known = KnownFiles(tmp_path / "circuits")
+    known = Store(tmp_path, threads=1)
     shown.compile(known)
     assert shown.compile(known)[2] > 1 << 20
 
 
-def test_a_circuit_that_was_removed_is_compiled_again(shown: Shown, known: KnownFiles, tmp_path: Path):
+def test_a_circuit_that_was_removed_is_compiled_again(shown: Shown, known: Store, tmp_path: Path):
     shown.compile(known)
     shutil.rmtree(tmp_path / "circuits")
     assert shown.compile(known)[1] is False
@@ -95,7 +95,7 @@ def test_a_circuit_that_was_removed_is_compiled_again(shown: Shown, known: Known
 
 
 def test_only_so_many_files_are_remembered(shown: Shown, tmp_path: Path):
-    known = KnownFiles(tmp_path / "circuits", capacity=1, now_ns=lambda: time.time_ns() + HOUR_NS)
+    known = Store(tmp_path, threads=1, capacity=1, now_ns=lambda: time.time_ns() + HOUR_NS)
     other = Shown(tmp_path / "other")
     other.path.write_bytes(shown.path.read_bytes() + b"?")
     shown.compile(known)
@@ -104,7 +104,7 @@ def test_only_so_many_files_are_remembered(shown: Shown, tmp_path: Path):
     assert shown.compile(known)[2] > 1 << 20
 
 
-def test_a_file_that_is_refused_is_not_remembered(tmp_path: Path, known: KnownFiles):
+def test_a_file_that_is_refused_is_not_remembered(tmp_path: Path, known: Store):
     bad = Shown(tmp_path / "bad")
     bad.path.write_bytes(b"zkey")
     for _ in range(2):

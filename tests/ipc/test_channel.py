@@ -90,14 +90,14 @@ def test_frames_that_arrive_together_are_yielded_together(looped) -> None:
 
 def test_a_frame_that_trickles_in_is_seen_as_begun_and_then_whole(looped) -> None:
     channel, other = looped
-    frame = codec.encode(JobWait(1, None), 9)
+    frame = codec.encode(JobWait(1, None, progress=False), 9)
     assert not channel.in_frame
     for byte in frame[:-1]:
         other.sendall(bytes([byte]))
         assert list(channel.on_readable()) == []
         assert channel.in_frame
     other.sendall(frame[-1:])
-    assert [received[:2] for received in channel.on_readable()] == [(JobWait(1, None), 9)]
+    assert [received[:2] for received in channel.on_readable()] == [(JobWait(1, None, progress=False), 9)]
     assert not channel.in_frame
 
 
@@ -123,7 +123,7 @@ def test_the_end_of_the_stream_between_frames_is_a_closed_channel(blocking) -> N
 @pytest.mark.parametrize("cut", [1, 15, 16, 20])
 def test_the_end_of_the_stream_inside_a_frame_is_a_breach(blocking, cut: int) -> None:
     channel, other = blocking
-    other.sendall(codec.encode(JobWait(1, None))[:cut])
+    other.sendall(codec.encode(JobWait(1, None, progress=False))[:cut])
     other.close()
     with pytest.raises(BadRequest, match="in the middle of a frame"):
         channel.receive()

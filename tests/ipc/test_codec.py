@@ -29,6 +29,7 @@ from cuzkd.ipc.messages import (
 )
 from cuzkd.ipc.schema import record_schema
 from cuzkd.model import PartitionId, Phase
+from cuzkd.records import record
 from tests.ipc.values import instances
 
 
@@ -67,9 +68,10 @@ def test_every_message_survives_the_trip(cls: type[Message], data: st.DataObject
             "a9726574727961626c65 c3",
         ),
         (
-            JobWait(5, 1.5),
+            JobWait(5, 1.5, progress=False),
             7,
-            "c55a0100 1600 0000 19000000 0700000082 a36a6f62 05 a974696d656f75745f73 cb3ff8000000000000",
+            "c55a0100 1600 0000 23000000 07000000"
+            "83 a36a6f62 05 a974696d656f75745f73 cb3ff8000000000000 a870726f6772657373 c2",
         ),
         (
             Heartbeat(2, PartitionId(9, 300), Phase.MSM, 0),
@@ -113,7 +115,7 @@ def test_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"job": 1}, "the message: missing timeout_s"),
+        ({"job": 1}, "the message: missing progress, timeout_s"),
         ({"job": 1, "timeout_s": None, "more": 1}, "the message: unknown field 'more'"),
         ({"job": True, "timeout_s": None}, "job: expected int, got bool"),
         ({"job": 1.0, "timeout_s": None}, "job: expected int, got float"),
@@ -205,11 +207,11 @@ def test_a_payload_of_the_limit_travels_and_one_byte_more_is_the_senders_error()
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (JobWait("1", None), "JobWait: job: expected int, got str"),
-        (JobWait(True, None), "JobWait: job: expected int, got bool"),
-        (JobWait(1 << 64, None), "JobWait: job: an integer beyond 64 bits"),
-        (JobWait(1, math.nan), "JobWait: timeout_s: nan is not a finite number"),
-        (JobWait(1, 10**400), "JobWait: timeout_s: a number beyond 64 bits"),
+        (JobWait("1", None, progress=False), "JobWait: job: expected int, got str"),
+        (JobWait(True, None, progress=False), "JobWait: job: expected int, got bool"),
+        (JobWait(1 << 64, None, progress=False), "JobWait: job: an integer beyond 64 bits"),
+        (JobWait(1, math.nan, progress=False), "JobWait: timeout_s: nan is not a finite number"),
+        (JobWait(1, 10**400, progress=False), "JobWait: timeout_s: a number beyond 64 bits"),
         (Attach(("a", "\udc80")), r"Attach: names\[1\]: a string that UTF-8 cannot hold"),
         (Attach(["a"]), "Attach: names: expected tuple, got list"),
         (PartitionId(1, 2), "PartitionId is no message"),
@@ -228,13 +230,13 @@ def test_the_sender_checks_what_goes_into_the_header() -> None:
 
 
 def test_an_int_may_be_sent_where_a_float_is_declared() -> None:
-    message = codec.decode(*split(codec.encode(JobWait(1, 5))))
+    message = codec.decode(*split(codec.encode(JobWait(1, 5, progress=False))))
     assert isinstance(message, JobWait)
     assert type(message.timeout_s) is float
 
 
 @pytest.mark.parametrize("annotation", ["dict[str, int]", "int | str", "list[int]", "object"])
 def test_an_annotation_that_messages_may_not_have_is_a_type_error(annotation: str) -> None:
-    cls = dataclasses.make_dataclass("Strange", [("field", annotation)], frozen=True)
+    cls = record(type("Strange", (), {"__annotations__": {"field": annotation}}))
     with pytest.raises(TypeError, match="messages cannot carry"):
         record_schema(cls)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from people.peer import LIMIT_S, Serve, fail, serving, welcome
 
 import cuzkd
 from cuzkd import client
@@ -28,8 +29,6 @@ from cuzkd.ipc.channel import BlockingChannel
 from cuzkd.ipc.messages import (
     Attach,
     Attached,
-    Failure,
-    Hello,
     JobResult,
     JobSubmit,
     JobWait,
@@ -39,52 +38,11 @@ from cuzkd.ipc.messages import (
 )
 from cuzkd.model import Curve
 
-Peer = Callable[[BlockingChannel], None]
-Serve = Callable[[Peer], Path]
-LIMIT_S = 20
-
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts a peer that takes one connection; its failed assertions fail the test."""
-    path = tmp_path / "peer.sock"
-    failures: list[BaseException] = []
-
-    def start(peer: Peer) -> Path:
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(path))
-        listener.listen()
-
-        def run() -> None:
-            with listener:
-                channel = BlockingChannel(listener.accept()[0])
-                try:
-                    peer(channel)
-                except BaseException as error:
-                    failures.append(error)
-                finally:
-                    channel.close()
-
-        threads.append(threading.Thread(target=run, daemon=True))
-        threads[-1].start()
-        return path
-
-    threads: list[threading.Thread] = []
-    yield start
-    for thread in threads:
-        thread.join(LIMIT_S)
-        assert not thread.is_alive()
-    assert not failures
-
-
-def welcome(channel: BlockingChannel) -> None:
-    message, request_id, _ = channel.receive(LIMIT_S)
-    assert isinstance(message, Hello)
-    channel.send(Welcome(1, "test"), request_id)
-
-
-def fail(channel: BlockingChannel, request_id: int, code: str) -> None:
-    channel.send(Failure(code, f"because of {code}", "do something else", False), request_id)
+    with serving(tmp_path) as start:
+        yield start
 
 
 def test_a_failure_is_raised_as_its_class_with_its_advice(serve: Serve) -> None:

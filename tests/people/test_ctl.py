@@ -22,6 +22,19 @@ FILES = ("--zkey", CASE.zkey, "--wtns", CASE.witness)
         ("juggle",),
         ("prove",),
         ("prove", "--zkey", "key"),
+        ("prove", "--zkey", "key", "--circuit", "name", "--wtns", "w"),
+        ("prove", *FILES, "--input", "i"),
+        ("prove", "--zkey", "key", "--input", "i"),
+        ("prove", "--circuit", "name", "--input", "i", "--wasm", "w"),
+        ("prove", "--circuit", "name", "--wtns", "w", "--r1cs", "r"),
+        ("prove", "--circuit", "name", "--wtns", "w", "--points", "curve"),
+        ("prove", *FILES, "--points", "some"),
+        ("circuit",),
+        ("circuit", "juggle"),
+        ("circuit", "add", "name"),
+        ("circuit", "add", "--zkey", "key"),
+        ("circuit", "show"),
+        ("circuit", "list", "name"),
         ("prove", *FILES, "--timeout", "soon"),
         ("prove", *FILES, "--timeout", "-1"),
         ("prove", *FILES, "--timeout", "inf"),
@@ -56,7 +69,17 @@ def test_version_is_one_line(program: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("status",), ("wait", "1"), ("prove", *FILES)], ids=["status", "wait", "prove"]
+    "command",
+    [
+        ("status",),
+        ("wait", "1"),
+        ("prove", *FILES),
+        ("prove", "--circuit", "name", "--wtns", CASE.witness),
+        ("circuit", "add", "name", "--zkey", CASE.zkey),
+        *(("circuit", what, "name") for what in ("show", "remove", "preload", "evict")),
+        ("circuit", "list"),
+    ],
+    ids=lambda command: " ".join(map(str, command[:2])),
 )
 def test_without_a_daemon_the_exit_code_is_3_and_the_advice_names_the_socket(
     command: tuple[object, ...], tmp_path: Path
@@ -95,14 +118,22 @@ def test_with_json_an_error_is_one_document_on_standard_output(tmp_path: Path) -
     assert error["advice"]
 
 
-@pytest.mark.parametrize("missing", ["--zkey", "--wtns"])
+@pytest.mark.parametrize("missing", ["--zkey", "--wtns", "--wasm", "--r1cs"])
 def test_a_file_that_is_not_there_exits_2_and_is_named(missing: str, tmp_path: Path) -> None:
-    files = {"--zkey": CASE.zkey, "--wtns": CASE.witness} | {missing: tmp_path / "gone"}
+    files = {"--zkey": CASE.zkey, "--wtns": CASE.witness, "--r1cs": CASE.r1cs} | {missing: tmp_path / "gone"}
     done = run("cuzkctl", "prove", *[word for pair in files.items() for word in pair])
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == (
         f"cuzkctl: error: cannot read {tmp_path / 'gone'}: No such file or directory"
     )
+
+
+@pytest.mark.parametrize("missing", ["--zkey", "--wasm", "--r1cs"])
+def test_a_circuits_file_that_is_not_there_exits_2_and_is_named(missing: str, tmp_path: Path) -> None:
+    files = {"--zkey": CASE.zkey} | {missing: tmp_path / "gone"}
+    done = run("cuzkctl", "circuit", "add", "name", *[word for pair in files.items() for word in pair])
+    assert done.returncode == 2
+    assert f"cannot read {tmp_path / 'gone'}" in done.stderr
 
 
 def test_a_pipe_in_place_of_a_file_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:

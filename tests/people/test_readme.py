@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from people.commands import run
 
+from cuzkd.errors import BadWitness
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -72,14 +74,23 @@ def test_scripts_and_links_exist(text: str) -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("command", ["prove", "wait", "status", "verify"])
-def test_the_synopsis_of_cuzkctl_has_every_option(command: str) -> None:
-    usage = " ".join(run("cuzkctl", command, "--help").stdout.split())
-    synopsis = next(
+@pytest.mark.parametrize("command", ["prove", "wait", "status", "verify", "circuit add", "circuit list"])
+def test_the_synopses_of_cuzkctl_have_every_option(command: str) -> None:
+    usage = " ".join(run("cuzkctl", *command.split(), "--help").stdout.split())
+    synopses = " ".join(
         line for line in README.splitlines() if line.startswith("cuzkctl") and f" {command} " in line
     )
-    options = set(re.findall(r"(?<!\w)--?[a-z]+", usage[: usage.index("options:")]))
-    assert options - {"-h", "--socket"} == set(re.findall(r"(?<!\w)--?[a-z]+", synopsis)) - {"--socket"}
+    assert options(usage[: usage.index("options:")]) - {"-h", "--socket"} == options(synopses) - {"--socket"}
+
+
+def options(text: str) -> set[str]:
+    return set(re.findall(r"(?<!\w)--?[a-z]+", text))
+
+
+def test_the_errors_of_inputs_in_the_readme_are_all_that_there_are() -> None:
+    section = README[README.index("## Circuits by name") : README.index("## How it is built")]
+    named = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert named == [error.code for error in BadWitness.__subclasses__()]
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
+from people.circuits import INFO
 
 from cuzkd import render
-from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.messages import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
 from cuzkd.model import JobState, PartitionId, Phase, Role
 
 BUSY = Status(
@@ -36,9 +38,9 @@ BUSY = Status(
         stale_handles=0,
     ),
     jobs=(
-        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, 75.0),
-        JobStatus(9, 0, JobState.QUEUED, 12, 0, "c0de" * 16, 0.5),
-        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, 1.25),
+        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, "", 75.0),
+        JobStatus(9, 0, JobState.QUEUED, 12, 0, "c0de" * 16, "merkle", 0.5),
+        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, "", 1.25),
     ),
     jobs_done=41,
     jobs_failed=0,
@@ -47,6 +49,11 @@ BUSY = Status(
     partitions_retried=1,
     circuits_compiled=2,
     circuits_found=12,
+    circuits_named=1,
+    programs_compiled=1,
+    programs_found=7,
+    key_loads=2,
+    key_hits=55,
     degraded=("synthesis-1 is being started again",),
 )
 
@@ -56,7 +63,9 @@ health    degraded, see below
 backend   host (2 cores)
 jobs      1 running, 1 queued; since start 41 done, 0 failed, 3 refused
 proofs    57 made, 1 retried
-circuits  2 compiled, 12 found compiled
+circuits  1 named; 2 compiled, 12 found compiled
+programs  1 compiled, 7 found compiled
+keys      2 loaded, 55 found loaded
 pool      3 segments (2 leased, 1 free, 0 preparing, 0 pinned), 96.0 MiB of 1.5 GiB; 3 created, 54 reused
 
 PROCESS      PID   LIFE  RESTARTS  STATE
@@ -65,9 +74,12 @@ synthesis-0  4244  1     0         synthesis of 8.1
 synthesis-1  -     3     2         starting
 gpu-0        4246  1     0         msm of 8.0
 
+NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM    KEY  JOBS
+merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs  hot  1,234
+
 JOB  UID   STATE    PROOFS  CIRCUIT       AGE
 8    1000  running  0/2     00ff00ff00ff  1.25 s
-9    0     queued   0/12    c0dec0dec0de  0.50 s
+9    0     queued   0/12    merkle        0.50 s
 7    1000  done     1/1     00ff00ff00ff  1 min 15 s
 
 DEGRADED
@@ -75,13 +87,14 @@ DEGRADED
 
 
 def test_a_busy_daemon_in_full() -> None:
-    assert render.status(BUSY) == BUSY_TEXT
+    assert render.status(BUSY, [INFO]) == BUSY_TEXT
 
 
-def test_an_idle_daemon_shows_no_job_table_and_no_reasons() -> None:
+def test_an_idle_daemon_shows_no_tables_of_jobs_or_circuits_and_no_reasons() -> None:
     idle = render.status(dataclasses.replace(BUSY, jobs=(), degraded=()))
     assert "health    good" in idle
     assert "JOB" not in idle
+    assert "NAME" not in idle
     assert "DEGRADED" not in idle
 
 
@@ -92,7 +105,7 @@ def test_a_daemon_without_a_backend_yet_says_so() -> None:
 
 def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> None:
     jobs = tuple(
-        JobStatus(number, 0, state, 1, 0, "ab" * 32, 1.0)
+        JobStatus(number, 0, state, 1, 0, "ab" * 32, "", 1.0)
         for state, first in ((JobState.DONE, 1), (JobState.QUEUED, 101), (JobState.RUNNING, 201))
         for number in range(first, first + 15)
     )
@@ -101,6 +114,59 @@ def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> N
     numbers = [int(line.split()[0]) for line in lines[header + 1 : -1]]
     assert numbers == [*range(201, 216), *range(101, 106), *range(15, 10, -1)]
     assert lines[-1] == "and 20 more: see --json"
+
+
+BARE = dataclasses.replace(
+    INFO, name="a", points=PointChecks.CURVE, wasm=False, r1cs=False, residency=Residency.COLD, hits=0
+)
+
+INFO_TEXT = """\
+name      merkle
+circuit   c0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0de
+curve     bn128
+shape     1,456 rows, 1,461 wires, 2 public inputs, domain 2^11
+size      1.2 MiB
+points    checked: on the curve and in the subgroup
+proves    witnesses and inputs
+refuses   a bad witness, by the constraint's number
+key       hot: in the device's memory
+jobs      1,234"""
+
+BARE_TEXT = """\
+points    checked: on the curve; not whether they are in the subgroup
+proves    witnesses; inputs need its wasm
+refuses   a bad witness, when its proof is wrong
+key       cold: on disk
+jobs      0"""
+
+TABLE = """\
+NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM       KEY   JOBS
+a       c0dec0dec0de  bn128  1,456  1.2 MiB  curve   witnesses  cold  0
+merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs     hot   1,234"""
+
+
+def test_a_circuit_in_full() -> None:
+    assert render.circuit(INFO) == INFO_TEXT
+
+
+def test_a_circuit_says_what_it_cannot_do() -> None:
+    assert render.circuit(BARE).endswith(BARE_TEXT)
+
+
+def test_circuits_as_a_table() -> None:
+    assert render.circuits([BARE, INFO]) == TABLE
+
+
+def test_an_added_circuit_in_a_line() -> None:
+    line = "1,456 rows over bn128, 2 public inputs, 1.2 MiB; compiled, points checked: full"
+    assert render.circuit_line(INFO) == line
+    assert "found compiled" in render.circuit_line(dataclasses.replace(INFO, found=True))
+
+
+def test_a_report_as_a_document_names_every_field() -> None:
+    document = json.loads(json.dumps(render.document(INFO)))
+    assert document["circuit"]["shape"]["curve"] == "bn128"
+    assert document.keys() == {field.name for field in dataclasses.fields(INFO)}
 
 
 def test_stale_handles_are_shown_when_there_are_any() -> None:

@@ -94,8 +94,8 @@ def test_a_key_of_another_kind_is_refused_by_name(daemon: Daemon, tmp_path: Path
     assert str(CASE.public) in refused(daemon, CASE.public, CASE.witness, tmp_path)
 
 
-def test_a_witness_of_another_kind_is_refused_by_number(daemon: Daemon, tmp_path: Path) -> None:
-    assert "witness 0: " in refused(daemon, CASE.zkey, CASE.public, tmp_path)
+def test_a_witness_of_another_kind_is_refused_by_name(daemon: Daemon, tmp_path: Path) -> None:
+    assert str(CASE.public) in refused(daemon, CASE.zkey, CASE.public, tmp_path)
 
 
 def test_a_witness_of_another_circuit_is_refused(daemon: Daemon) -> None:

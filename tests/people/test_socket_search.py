@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cuzkd import client
+from cuzkd import sockets
 from cuzkd.errors import DaemonUnreachable
 
 
@@ -21,29 +21,29 @@ def _no_daemon_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_named_socket_is_the_only_one_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUZKD_SOCKET", "/from/environment")
-    assert client.sockets_to_try("/named") == [Path("/named")]
+    assert sockets.sockets_to_try("/named") == ["/named"]
 
 
 def test_the_environment_comes_before_the_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUZKD_SOCKET", "/from/environment")
-    assert client.sockets_to_try(None) == [Path("/from/environment")]
+    assert sockets.sockets_to_try(None) == ["/from/environment"]
 
 
 def test_the_usual_places_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
-    assert client.sockets_to_try(None) == [
-        Path("/run/cuzkd/cuzkd.sock"),
-        Path("/run/user/7/cuzkd/cuzkd.sock"),
-        Path(f"/tmp/cuzkd-{os.geteuid()}/cuzkd.sock"),
+    assert sockets.sockets_to_try(None) == [
+        "/run/cuzkd/cuzkd.sock",
+        "/run/user/7/cuzkd/cuzkd.sock",
+        f"/tmp/cuzkd-{os.geteuid()}/cuzkd.sock",
     ]
 
 
 def test_every_place_that_was_tried_is_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = [tmp_path / "one.sock", tmp_path / "two.sock"]
-    monkeypatch.setattr(client, "sockets_to_try", lambda _: places)
+    places = [str(tmp_path / "one.sock"), str(tmp_path / "two.sock")]
+    monkeypatch.setattr(sockets, "sockets_to_try", lambda _: places)
     with pytest.raises(DaemonUnreachable) as caught:
-        client.connect(None)
-    assert all(str(place) in caught.value.message for place in places)
+        sockets.connect(None)
+    assert all(place in caught.value.message for place in places)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     real.mkdir(0o700)
     path = tmp_path / "cuzkd"
     path.symlink_to(real)
-    monkeypatch.setattr(client, "_own_temporary", lambda: path)
+    monkeypatch.setattr(sockets, "_own_temporary", lambda: str(path))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(real / "cuzkd.sock"))
         listener.listen()
@@ -63,14 +63,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_link_in_place_of_the_folder_in_tmp_is_not_followed(folder: Path) -> None:
     """Witnesses are secret: they go to no socket that somebody else could have put there."""
     with pytest.raises(DaemonUnreachable, match="not this user's own"):
-        client.connect(folder / "cuzkd.sock")
+        sockets.connect(folder / "cuzkd.sock")
 
 
 def test_the_folder_in_tmp_is_used_only_while_nobody_else_may_write_in_it(folder: Path) -> None:
     real = folder.readlink()
     folder.unlink()
     real.rename(folder)
-    client.connect(folder / "cuzkd.sock").close()
+    sockets.connect(folder / "cuzkd.sock").close()
     folder.chmod(0o777)
     with pytest.raises(DaemonUnreachable, match="not this user's own"):
-        client.connect(folder / "cuzkd.sock")
+        sockets.connect(folder / "cuzkd.sock")

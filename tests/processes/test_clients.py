@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from daemon import Daemon, running, wait_until
+from daemon import Daemon, connected_as, running, wait_until
 from fixtures import bundled
 
-from cuzkd.client import Client
 from cuzkd.errors import Busy, DaemonUnreachable, NotFound, WaitTimeout
 from cuzkd.model import JobState, Role
 
@@ -56,8 +55,8 @@ def test_a_client_that_leaves_before_acceptance_leaves_nothing(daemon: Daemon) -
     with ThreadPoolExecutor(1) as pool, daemon.client() as client:
         submitting = pool.submit(client.submit, CASE.zkey, [CASE.witness] * 8)
         wait_until(lambda: "8 witnesses" in daemon.log(), "the job is submitted")
-        assert client._channel is not None
-        client._channel._sock.shutdown(2)
+        assert client._daemon._channel is not None
+        client._daemon._channel._sock.shutdown(2)
         assert submitting.exception() is not None
     os.kill(ingest, signal.SIGCONT)
     with daemon.client() as client:
@@ -101,19 +100,3 @@ def test_another_user_sees_nothing_of_a_job() -> None:
                 with pytest.raises(NotFound):
                     stranger.wait(job)
             assert daemon.stop() == 0
-
-
-def connected_as(uid: int, daemon: Daemon) -> Client:
-    """A client that has connected as this user; the kernel records that for good."""
-    groups = os.getgroups()
-    os.setgroups([])
-    os.setegid(uid)
-    os.seteuid(uid)
-    client = daemon.client()
-    try:
-        client.status()
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(groups)
-    return client

@@ -28,6 +28,7 @@ from cuzkd.ipc.messages import (
     JobSubmit,
     JobWait,
     Message,
+    PointChecks,
     Status,
     StatusRequest,
     Welcome,
@@ -41,6 +42,17 @@ HELLO = Hello(1, 1, "test")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     with running(tmp_path_factory.mktemp("hostile") / "run") as daemon:
         yield daemon
+
+
+def job(
+    *,
+    circuit: str | None = None,
+    zkey: int | None = None,
+    wasm: int | None = None,
+    witnesses: tuple[int, ...] = (),
+    inputs: tuple[int, ...] = (),
+) -> JobSubmit:
+    return JobSubmit(circuit, zkey, wasm, None, witnesses, inputs, PointChecks.FULL, False)
 
 
 @contextmanager
@@ -105,9 +117,21 @@ def test_a_client_of_another_version_is_told_both_numbers(daemon: Daemon) -> Non
 
 
 @pytest.mark.parametrize(
-    "submit", [JobSubmit(0, (1, 1)), JobSubmit(0, (2,)), JobSubmit(-1, (0,)), JobSubmit(0, ())]
+    "submit",
+    [
+        job(zkey=0, witnesses=(1, 1)),
+        job(zkey=0, witnesses=(2,)),
+        job(zkey=-1, witnesses=(0,)),
+        job(zkey=0),
+        job(zkey=0, witnesses=(1,), inputs=(2,)),
+        job(witnesses=(1,)),
+        job(circuit="c", zkey=0, witnesses=(1,)),
+        job(circuit="c", wasm=0, inputs=(1,)),
+    ],
 )
-def test_a_job_of_files_that_are_not_there_is_a_breach(daemon: Daemon, submit: JobSubmit) -> None:
+def test_a_job_that_makes_no_sense_or_of_files_that_are_not_there_is_a_breach(
+    daemon: Daemon, submit: JobSubmit
+) -> None:
     with (
         connected(daemon, HELLO) as channel,
         CASE.zkey.open("rb") as zkey,
@@ -176,7 +200,7 @@ def test_too_many_unanswered_waits_are_refused(daemon: Daemon) -> None:
     with daemon.client() as client, connected(daemon, HELLO) as channel:
         job = client.submit(CASE.zkey, [CASE.witness] * 500)
         for request in range(MAX_OUTSTANDING + 1):
-            channel.send(JobWait(job, None), request)
+            channel.send(JobWait(job, None, False), request)
         answer = channel.receive(10)
         assert isinstance(answer.message, Failure)
         assert (answer.message.code, answer.request_id) == ("busy", MAX_OUTSTANDING)

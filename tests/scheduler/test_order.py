@@ -120,11 +120,11 @@ def test_a_job_number_cannot_be_accepted_twice_while_it_lives() -> None:
     world = World()
     job = world.submit()
     with pytest.raises(InvalidTransition, match=f"job {job}"):
-        world.scheduler.handle(JobAccepted(job, 1, circuit(MIB), 1))
+        world.scheduler.handle(JobAccepted(job, 1, circuit(MIB), 1, True))
 
 
 def test_a_step_that_the_picture_does_not_have_tells_the_story_so_far() -> None:
-    job = Job.of(JobAccepted(7, 1, circuit(MIB), 1), order=0, max_attempts=3)
+    job = Job.of(JobAccepted(7, 1, circuit(MIB), 1, True), order=0, max_attempts=3)
     partition = job.take_lowest()
     partition.move(PartitionState.SYNTHESIZING, "leased x")
     partition.move(PartitionState.READY, "synthesized")

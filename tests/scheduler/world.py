@@ -91,9 +91,11 @@ class World:
         self.scheduler.validate()
         return commands
 
-    def submit(self, size_bytes: int = MIB, partitions: int = 1, uid: int = 1000) -> int:
+    def submit(
+        self, size_bytes: int = MIB, partitions: int = 1, uid: int = 1000, *, checked: bool = True
+    ) -> int:
         job = len(self.jobs) + 1
-        self.jobs[job] = events.JobAccepted(job, uid, circuit(size_bytes), partitions)
+        self.jobs[job] = events.JobAccepted(job, uid, circuit(size_bytes), partitions, checked)
         self.feed(self.jobs[job])
         return job
 

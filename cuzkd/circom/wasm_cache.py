@@ -16,8 +16,8 @@ from pathlib import Path
 
 from wasmtime import Module, WasmtimeError
 
+from cuzkd.circom.wasm_limits import engine, first_line
 from cuzkd.errors import BadFile
-from cuzkd.synthesis.wasm_limits import engine, first_line
 
 _log = logging.getLogger(__name__)
 _MAGIC = b"\0asm\x01\0\0\0"

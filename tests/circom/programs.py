@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from wasmtime import wat2wasm
 
-from cuzkd.synthesis.inputs import name_hash, parse_inputs
-from cuzkd.synthesis.wasm import WitnessProgram
+from cuzkd.circom.inputs import name_hash, parse_inputs
+from cuzkd.circom.wasm import WitnessProgram
 
 BN254_R = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 HERE = Path(__file__).parent

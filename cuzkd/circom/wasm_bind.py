@@ -9,9 +9,9 @@ from importlib import resources
 
 from wasmtime import Func, FuncType, ImportType, Instance, Module, wat2wasm
 
+from cuzkd.circom.inputs import shown
+from cuzkd.circom.wasm_limits import Sandbox, engine
 from cuzkd.errors import BadFile
-from cuzkd.synthesis.inputs import shown
-from cuzkd.synthesis.wasm_limits import Sandbox, engine
 
 Signature = tuple[int, int]
 """How many i32 parameters and how many i32 results; the programs know no other type."""

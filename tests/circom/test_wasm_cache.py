@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cuzkd.synthesis.wasm import WitnessProgram
-from tests.synthesis.programs import version_2, witness
+from cuzkd.circom.wasm import WitnessProgram
+from tests.circom.programs import version_2, witness
 
 WASM = version_2()
 

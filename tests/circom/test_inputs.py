@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuzkd.circom.inputs import InputLimits, InputSignal, name_hash, parse_inputs
 from cuzkd.errors import BadFile, NotANumber, TooLarge
-from cuzkd.synthesis.inputs import InputLimits, InputSignal, name_hash, parse_inputs
 
 
 def parsed(text: str) -> dict[str, tuple[int, ...]]:

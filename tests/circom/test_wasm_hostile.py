@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from cuzkd.circom.wasm import WitnessProgram
+from cuzkd.circom.wasm_limits import Sandbox, WasmLimits
 from cuzkd.errors import (
     AssertionFailed,
     BadFile,
@@ -21,9 +23,7 @@ from cuzkd.errors import (
     WitnessOutOfTime,
     WrongValueCount,
 )
-from cuzkd.synthesis.wasm import WitnessProgram
-from cuzkd.synthesis.wasm_limits import Sandbox, WasmLimits
-from tests.synthesis.programs import BN254_R, escaped, version_2, witness
+from tests.circom.programs import BN254_R, escaped, version_2, witness
 
 LIMITS = WasmLimits(memory_bytes=4 << 20)
 SHORT = replace(LIMITS, seconds=0.5)

@@ -15,6 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from wasmtime import Func, FuncType, Memory, MemoryType, Module
 
+from cuzkd.circom.inputs import InputSignal, name_hash, shown
+from cuzkd.circom.wasm_bind import (
+    BoundedLog,
+    check_exports,
+    check_hosts,
+    functions,
+    helper,
+    printable,
+    unknown_import,
+)
+from cuzkd.circom.wasm_limits import Sandbox
 from cuzkd.errors import (
     AssertionFailed,
     BadWitness,
@@ -26,17 +37,6 @@ from cuzkd.errors import (
     WrongValueCount,
 )
 from cuzkd.model import SCALAR_BYTES
-from cuzkd.synthesis.inputs import InputSignal, name_hash, shown
-from cuzkd.synthesis.wasm_bind import (
-    BoundedLog,
-    check_exports,
-    check_hosts,
-    functions,
-    helper,
-    printable,
-    unknown_import,
-)
-from cuzkd.synthesis.wasm_limits import Sandbox
 
 _LONG = 0x80000000
 _MONTGOMERY = 0x40000000

@@ -9,10 +9,10 @@ import fixtures
 import numpy as np
 import pytest
 
+from cuzkd.circom.inputs import parse_inputs
+from cuzkd.circom.wasm import WitnessProgram
 from cuzkd.errors import AssertionFailed, CuzkdError, MissingSignal, UnknownSignal, WrongValueCount, from_wire
-from cuzkd.synthesis.inputs import parse_inputs
-from cuzkd.synthesis.wasm import WitnessProgram
-from tests.synthesis.programs import BN254_R, HERE, witness
+from tests.circom.programs import BN254_R, HERE, witness
 
 WITH_PROGRAM = [case for case in fixtures.all_cases() if case.wasm is not None]
 _WTNS_PREAMBLE_BYTES = 76

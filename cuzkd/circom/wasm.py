@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from wasmtime import Module
 
+from cuzkd.circom import wasm_v1, wasm_v2
+from cuzkd.circom.inputs import InputSignal
+from cuzkd.circom.wasm_cache import compiled
+from cuzkd.circom.wasm_limits import Sandbox, WasmLimits
 from cuzkd.errors import BadFile, BadWitness, TooLarge
 from cuzkd.model import SCALAR_BYTES
-from cuzkd.synthesis import wasm_v1, wasm_v2
-from cuzkd.synthesis.inputs import InputSignal
-from cuzkd.synthesis.wasm_cache import compiled
-from cuzkd.synthesis.wasm_limits import Sandbox, WasmLimits
 
 _CHECK_WIRES = 1 << 16
 _MIN_PRIME_BITS = 128

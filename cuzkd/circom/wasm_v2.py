@@ -12,6 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from wasmtime import Func, FuncType, Memory, MemoryType, Module
 
+from cuzkd.circom.inputs import InputSignal, name_hash, shown
+from cuzkd.circom.wasm_bind import (
+    BoundedLog,
+    check_exports,
+    check_hosts,
+    functions,
+    helper,
+    printable,
+)
+from cuzkd.circom.wasm_limits import Sandbox, out_of_memory, signed
 from cuzkd.errors import (
     AssertionFailed,
     BadFile,
@@ -24,16 +34,6 @@ from cuzkd.errors import (
     WrongValueCount,
 )
 from cuzkd.model import SCALAR_BYTES
-from cuzkd.synthesis.inputs import InputSignal, name_hash, shown
-from cuzkd.synthesis.wasm_bind import (
-    BoundedLog,
-    check_exports,
-    check_hosts,
-    functions,
-    helper,
-    printable,
-)
-from cuzkd.synthesis.wasm_limits import Sandbox, out_of_memory, signed
 
 _WORDS = 8
 _CHUNK = 65536  # values that fit the helper's memory

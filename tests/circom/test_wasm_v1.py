@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cuzkd.circom.wasm import WitnessProgram
+from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.errors import (
     AssertionFailed,
     BadFile,
@@ -16,9 +18,7 @@ from cuzkd.errors import (
     WitnessOutOfTime,
     WrongValueCount,
 )
-from cuzkd.synthesis.wasm import WitnessProgram
-from cuzkd.synthesis.wasm_limits import WasmLimits
-from tests.synthesis.programs import BN254_R, version_1, witness
+from tests.circom.programs import BN254_R, version_1, witness
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,114 @@
+"""`cuzkctl circuit`: circuits that are checked and compiled once, kept under a name, and moved to the device."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from cuzkd import progress, render, shell
+from cuzkd.client import CircuitInfo, Client, PointChecks
+from cuzkd.shell import ExitCode
+
+Request = Callable[[Client, str], CircuitInfo]
+Text = Callable[[CircuitInfo], str]
+
+ONE_CIRCUIT: tuple[tuple[str, str, Request, Text], ...] = (
+    ("show", "show what is known of a circuit", Client.show_circuit, render.circuit),
+    (
+        "remove",
+        "forget a name; what no name and no job uses is deleted",
+        Client.remove_circuit,
+        lambda circuit: f"circuit {circuit.name} removed",
+    ),
+    (
+        "preload",
+        "load a circuit's key into the device",
+        Client.preload,
+        lambda circuit: f"circuit {circuit.name} is {circuit.residency}",
+    ),
+    (
+        "evict",
+        "drop a circuit's key from the device",
+        Client.evict,
+        lambda circuit: f"circuit {circuit.name} is {circuit.residency}",
+    ),
+)
+"""The subcommands that ask for one circuit by name: what they do, how, and what they print."""
+
+
+def add_commands(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """The subcommands of `circuit`; those among the words of the command line get their options."""
+    command.description = (
+        "A circuit that was added is proved by its name (prove --circuit NAME): nothing is read or checked "
+        "again. Names are each user's own."
+    )
+    shell.add_commands(
+        command,
+        words,
+        (
+            ("add", "check and compile a circuit and give it a name", _add_add),
+            ("list", "list the circuits that have names", _add_list),
+            *((name, what, partial(_add_one, request, text)) for name, what, request, text in ONE_CIRCUIT),
+        ),
+    )
+
+
+def _add_add(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--zkey", required=True, metavar="F", help="proving key, as snarkjs writes it")
+    shell.add_circuit_files(command)
+    progress.add_argument(command)
+    command.set_defaults(run=_add)
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.set_defaults(run=_list)
+
+
+def _add_one(request: Request, text: Text, command: argparse.ArgumentParser) -> None:
+    shell.add_asking(command)
+    command.add_argument("name", metavar="NAME")
+    command.set_defaults(run=_ask_about_one, request=request, text=text)
+
+
+def _add(arguments: argparse.Namespace) -> ExitCode:
+    shell.check_readable(arguments.zkey, arguments.wasm, arguments.r1cs)
+    with Client(arguments.socket) as client, progress.shown(arguments.progress) as report, shell.reading():
+        circuit = client.add_circuit(
+            arguments.name,
+            arguments.zkey,
+            wasm=arguments.wasm,
+            r1cs=arguments.r1cs,
+            points=arguments.points or PointChecks.FULL,
+            progress=report,
+        )
+    return _print(arguments, circuit, f"circuit {circuit.name} added: {render.circuit_line(circuit)}")
+
+
+def _list(arguments: argparse.Namespace) -> ExitCode:
+    with Client(arguments.socket) as client:
+        circuits = client.circuits()
+    if arguments.json:
+        shell.print_json(render.circuits_document(circuits), indent=1)
+    else:
+        print(render.circuits(circuits) if circuits else "no circuits; `cuzkctl circuit add` adds one")
+    return ExitCode.DONE
+
+
+def _ask_about_one(arguments: argparse.Namespace) -> ExitCode:
+    request: Request = arguments.request
+    text: Text = arguments.text
+    with Client(arguments.socket) as client:
+        circuit = request(client, arguments.name)
+    return _print(arguments, circuit, text(circuit))
+
+
+def _print(arguments: argparse.Namespace, circuit: CircuitInfo, text: str) -> ExitCode:
+    if arguments.json:
+        shell.print_json(render.document(circuit), indent=1)
+    else:
+        print(text)
+    return ExitCode.DONE

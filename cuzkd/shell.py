@@ -1,0 +1,218 @@
+"""What both programs share at the shell: exit codes, how errors are printed, and files read and written whole."""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from cuzkd.client import PointChecks, open_input
+from cuzkd.errors import (
+    BadRequest,
+    Busy,
+    CuzkdError,
+    DaemonUnreachable,
+    Draining,
+    Refused,
+    ResourceExhausted,
+    Unavailable,
+    VersionMismatch,
+)
+
+PATH_ADVICE = "check the path and who may use it"
+
+
+class ExitCode(enum.IntEnum):
+    """What a program tells the shell."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    REFUSED = 4
+    INTERRUPTED = 130
+
+
+_REFUSALS = (Refused, Busy, Draining, Unavailable, ResourceExhausted, BadRequest, VersionMismatch)
+
+
+class UsageError(Exception):
+    """A path on the command line that cannot be used."""
+
+
+Adder = Callable[[argparse.ArgumentParser], None]
+"""Adds a subcommand's options to its parser."""
+
+
+Command = Callable[[argparse.Namespace], int]
+"""A subcommand: does its work, prints, and returns the exit code."""
+
+
+def exit_code(error: CuzkdError) -> int:
+    """The exit code that an error of the daemon's calls for."""
+    if isinstance(error, DaemonUnreachable):
+        return ExitCode.UNREACHABLE
+    return ExitCode.REFUSED if isinstance(error, _REFUSALS) else ExitCode.FAILED
+
+
+def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdError], int] = exit_code) -> int:
+    """Run the subcommand that was parsed, print what goes wrong, and return the exit code."""
+    command: Command = arguments.run
+    try:
+        return command(arguments)
+    except CuzkdError as error:
+        complain(program, error.code, error.message, error.advice, arguments.json)
+        return code_of(error)
+    except UsageError as error:
+        complain(program, "usage", str(error), PATH_ADVICE, arguments.json)
+        return ExitCode.USAGE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+
+
+def complain(program: str, code: str, message: str, advice: str, as_json: bool) -> None:
+    """Print an error: two lines on standard error or, `as_json`, one document on standard output."""
+    if as_json:
+        print_json({"error": {"code": code, "message": message, "advice": advice}})
+    else:
+        print(f"{program}: error: {message}\n{advice}", file=sys.stderr)
+
+
+def print_json(document: object, indent: int | None = None) -> None:
+    """Print one JSON document on standard output."""
+    import json  # most runs of cuzkctl print none
+
+    print(json.dumps(document, indent=indent))
+
+
+class Version(argparse.Action):
+    """`--version`: looks the version up only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the program's name and version, and exit."""
+        from cuzkd import __version__
+
+        print(f"{parser.prog} {__version__}")
+        parser.exit()
+
+
+def add_commands(
+    parser: argparse.ArgumentParser, words: Sequence[str], commands: Sequence[tuple[str, str, Adder]]
+) -> None:
+    """Add subcommands: name, what it does, and what adds its options.
+
+    Only those among the words of the command line get them: making all takes longer than some proofs.
+    """
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, what, add in commands:
+        command = subparsers.add_parser(name, help=what)
+        if name in words:
+            add(command)
+
+
+def add_asking(command: argparse.ArgumentParser) -> None:
+    """The options of every subcommand that asks the daemon."""
+    add_json(command)
+    # A default here would overwrite what stood before the subcommand, so only the top parser has one.
+    command.add_argument(
+        "--socket", metavar="PATH", default=argparse.SUPPRESS, help="the daemon's job socket"
+    )
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """`--json`."""
+    command.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_verify_arguments(command: argparse.ArgumentParser) -> None:
+    """The files of `verify`, the same in `cuzkctl` and `cuzkd`."""
+    command.add_argument("--vkey", required=True, metavar="F", help="verification_key.json")
+    command.add_argument("--proof", required=True, metavar="F", help="proof.json")
+    command.add_argument("--public", required=True, metavar="F", help="public.json")
+    add_json(command)
+
+
+def add_circuit_files(command: argparse.ArgumentParser) -> None:
+    """What may come beside a key file."""
+    command.add_argument("--wasm", metavar="F", help="the circuit's program, to prove from inputs")
+    command.add_argument("--r1cs", metavar="F", help="the circuit's constraints, to name those that fail")
+    command.add_argument(
+        "--points",
+        choices=[str(choice) for choice in PointChecks],
+        help="what is checked of the key's points: curve and subgroup (full, the default), or the curve alone",
+    )
+
+
+# ---- files
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Say which file of the command line cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise UsageError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Say which file or directory cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {error.filename}: {error.strerror}") from error
+
+
+def check_readable(*paths: str | None) -> None:
+    """`UsageError` unless each of the paths, as far as it is given, is a regular file that can be read."""
+    with reading():
+        for path in paths:
+            if path is not None:
+                os.close(open_input(path))
+
+
+def output_directory(path: str) -> str:
+    """The directory, made if it is missing; `UsageError` when files cannot be put there."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write into {path}")
+    return path
+
+
+def write_all(texts: Mapping[str, str]) -> None:
+    """Write every file whole or none at all: each is complete beside its name before the first is renamed.
+
+    `UsageError`, with the file's name, when one cannot be written.
+    """
+    staged = {path: _beside(path) for path in texts}
+    try:
+        with writing():
+            for path, text in texts.items():
+                if os.path.isdir(path):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+                with open(staged[path], "x", encoding="utf-8") as file:
+                    file.write(text)
+            for path, complete in staged.items():
+                os.replace(complete, path)
+    finally:
+        for leftover in staged.values():
+            if os.path.lexists(leftover):
+                os.unlink(leftover)
+
+
+def _beside(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.getpid()}")

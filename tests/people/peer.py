@@ -1,0 +1,72 @@
+"""A peer of one connection: a real socket in a thread that says what a broken daemon might say."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cuzkd.ipc.channel import BlockingChannel
+from cuzkd.ipc.messages import Attach, Attached, Failure, Hello, Message, Welcome
+
+Peer = Callable[[BlockingChannel], None]
+Serve = Callable[[Peer], Path]
+LIMIT_S = 20
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Serve]:
+    """Yields what starts a peer that takes one connection; its failed assertions fail the block."""
+    path = folder / "peer.sock"
+    failures: list[BaseException] = []
+    threads: list[threading.Thread] = []
+
+    def start(peer: Peer) -> Path:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+        listener.listen()
+
+        def run() -> None:
+            with listener:
+                channel = BlockingChannel(listener.accept()[0])
+            try:
+                peer(channel)
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                channel.close()
+
+        threads.append(threading.Thread(target=run, daemon=True))
+        threads[-1].start()
+        return path
+
+    yield start
+    for thread in threads:
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
+    assert not failures
+
+
+def welcome(channel: BlockingChannel) -> None:
+    message, request_id, _ = channel.receive(LIMIT_S)
+    assert isinstance(message, Hello)
+    channel.send(Welcome(1, "test"), request_id)
+
+
+def request(channel: BlockingChannel) -> tuple[Message, int, list[bytes]]:
+    """The next request that is no Attach, its id, and the first bytes of every file attached before it."""
+    held: list[bytes] = []
+    while True:
+        message, request_id, descriptors = channel.receive(LIMIT_S)
+        if not isinstance(message, Attach):
+            return message, request_id, held
+        with descriptors:
+            held.extend(os.pread(descriptor, 16, 0) for descriptor in descriptors)
+        channel.send(Attached(len(held)), request_id)
+
+
+def fail(channel: BlockingChannel, request_id: int, code: str) -> None:
+    channel.send(Failure(code, f"because of {code}", "do something else", False), request_id)
