@@ -113,6 +113,7 @@ class Connection:
         self._requests = requests
         self._streams: deque[tuple[int, Iterator[Message]]] = deque()
         self._pending: dict[Reply, Callable[[], object] | None] = {}
+        self._begun: Reply | None = None
         self._ending = False
         self._paused = False
         self._frame_since: float | None = time.monotonic()
@@ -130,6 +131,7 @@ class Connection:
             raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
         reply = Reply(self, request_id)
         self._pending[reply] = None
+        self._begun = reply
         return reply
 
     def answer(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
@@ -200,12 +202,20 @@ class Connection:
     def _dispatch(self, received: Received) -> None:
         if self._ending or self.closed:
             return
+        self._begun = None
         try:
             self._requests.received(self, received)
         except (BadRequest, VersionMismatch) as error:
             self.end_with(error, received.request_id)
         except CuzkdError as error:
-            self._queue(received.request_id, iter((Failure.of(error),)))
+            self._refuse(received.request_id, error)
+
+    def _refuse(self, request_id: int, error: CuzkdError) -> None:
+        """Answer a request that could not be begun with, or was begun with and then refused."""
+        if self._begun is None:
+            self._queue(request_id, iter((Failure.of(error),)))
+        else:
+            self._begun.fail(error)
 
     def _pause_if_behind(self) -> None:
         """Read nothing more from a client that does not read its answers, until it does."""
