@@ -229,10 +229,14 @@ class Connection:
         except (BadRequest, VersionMismatch) as error:
             self.end_with(error, received.request_id)
         except CuzkdError as error:
-            if self._begun is None:
-                self._queue(received.request_id, iter((Failure.of(error),)))
-            else:
-                self._begun.fail(error)
+            self._refuse(received.request_id, error)
+
+    def _refuse(self, request_id: int, error: CuzkdError) -> None:
+        """Answer a request that could not be begun with, or was begun with and then refused."""
+        if self._begun is None:
+            self._queue(request_id, iter((Failure.of(error),)))
+        else:
+            self._begun.fail(error)
 
     def _pause_if_behind(self) -> None:
         """Read nothing more from a client that does not read its answers, until it does."""

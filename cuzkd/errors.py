@@ -25,6 +25,8 @@ class CuzkdError(Exception):
 class InternalError(CuzkdError):
     """Something that cannot happen did."""
 
+    code = "internal"
+
 
 class InvalidTransition(InternalError):
     """The scheduler was asked for a step that the state does not allow; the message tells the story."""
@@ -141,7 +143,7 @@ class NotFound(Refused):
     """No such job or circuit."""
 
     code = "not_found"
-    default_advice = "list what exists with cuzkctl; finished jobs are kept for a limited time only"
+    default_advice = "see what there is with `cuzkctl status`; finished jobs are kept for a limited time only"
 
 
 class Busy(CuzkdError):
@@ -236,16 +238,17 @@ class BootFailed(CuzkdError):
     default_advice = "see the lines above for what the child printed"
 
 
-def _subclasses(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
-    found = {cls.code: cls}
+def _by_code(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
+    """Classes by their code; one without a code of its own goes by its parent's, and comes back as that."""
+    found = {cls.code: cls} if "code" in vars(cls) else {}
     for child in cls.__subclasses__():
-        found.update(_subclasses(child))
+        found.update(_by_code(child))
     return found
 
 
 def from_wire(code: str, message: str, advice: str) -> CuzkdError:
-    """The error that a peer described; an unknown code becomes a plain `CuzkdError` that keeps its text."""
-    cls = _subclasses(CuzkdError).get(code)
+    """The error that a peer described; an unknown code becomes an `InternalError` that keeps its text."""
+    cls = _by_code(CuzkdError).get(code)
     if cls is None:
         return InternalError(f"{code}: {message}", advice=advice)
     return cls(message, advice=advice)

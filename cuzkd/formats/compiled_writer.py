@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -27,51 +29,52 @@ from cuzkd.model import CircuitRef, page_align
 
 _TEMPORARY = ".writing-"
 _LOCK = ".lock"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class CompiledWriter:
-    """One compiled circuit in the making; as a context that ends without `publish`, it leaves nothing."""
+    """One compiled circuit in the making; as a context that ends without `publish`, it leaves nothing.
+
+    Every step raises ResourceExhausted when the disk is full.
+    """
 
     def __init__(self, circuits_dir: Path) -> None:
         self._circuits_dir = circuits_dir
-        circuits_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _open_lock(circuits_dir)
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-        self._path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=circuits_dir))
-        self._file = os.open(self._path / ARRAYS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._end = 0
         self._places: dict[str, ArrayPlace] = {}
 
     def __enter__(self) -> CompiledWriter:
+        with contextlib.ExitStack() as undo, self._room("the directory"):
+            self._circuits_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = _open_lock(self._circuits_dir)
+            undo.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            self._path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self._circuits_dir))
+            undo.callback(shutil.rmtree, self._path, ignore_errors=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self._file = os.open(self._path / ARRAYS, flags, 0o600)
+            undo.callback(os.close, self._file)
+            self._undo = undo.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._file)
-        shutil.rmtree(self._path, ignore_errors=True)
-        os.close(self._lock)
+        self._undo.close()
 
     def allocate(self, name: str, dtype: str, shape: tuple[int, ...]) -> Array:
         """A writable array of this name in the file, its blocks reserved.
 
-        What is written to it is what the circuit will hold. ResourceExhausted when the disk is full.
+        What is written to it is what the circuit will hold.
         """
         place = ArrayPlace(dtype, shape, self._end)
         self._places[name] = place
         if place.size_bytes == 0:
             return np.empty(shape, dtype=dtype)
         end = page_align(self._end + place.size_bytes)
-        try:
+        with self._room(f"{end} bytes"):
             # Without reserved blocks a full disk would be a SIGBUS at the first touch, not an error.
             os.posix_fallocate(self._file, self._end, end - self._end)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
-            raise ResourceExhausted(
-                f"{self._circuits_dir}: no room for {end} bytes of a compiled circuit: {error.strerror}",
-                advice="free space in the state directory",
-            ) from error
         self._end = end
         return np.memmap(self._path / ARRAYS, dtype=dtype, mode="r+", offset=place.offset, shape=shape)
 
@@ -82,21 +85,24 @@ class CompiledWriter:
     def publish(self, ref: CircuitRef, key_bytes: int, checks: Checks) -> None:
         """Make the circuit appear under its digest; when another writer was first, its circuit stays."""
         manifest = Manifest(ref, key_bytes, checks, self._places)
-        os.fsync(self._file)
-        with (self._path / MANIFEST).open("x") as file:
-            file.write(manifest_text(manifest))
-            file.flush()
-            os.fsync(file.fileno())
-        _sync_directory(self._path)
-        target = self._circuits_dir / ref.digest
+        with self._room("the manifest"):
+            os.fsync(self._file)
+            with (self._path / MANIFEST).open("x") as file:
+                file.write(manifest_text(manifest))
+                file.flush()
+                os.fsync(file.fileno())
+            _sync_directory(self._path)
+            self._appear(self._circuits_dir / ref.digest)
+            _sync_directory(self._circuits_dir)
+
+    def _appear(self, target: Path) -> None:
         try:
             self._path.rename(target)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            if find_compiled(self._circuits_dir, ref.digest) is None:
+            if find_compiled(self._circuits_dir, target.name) is None:
                 self._replace(target)
-        _sync_directory(self._circuits_dir)
 
     def _replace(self, target: Path) -> None:
         """Put the circuit in the place of a damaged one, which others may still have mapped."""
@@ -104,6 +110,19 @@ class CompiledWriter:
         target.rename(damaged)
         self._path.rename(target)
         shutil.rmtree(damaged)
+
+    @contextlib.contextmanager
+    def _room(self, what: str) -> Iterator[None]:
+        """Have a full disk told as such; other failures of the block stay what they are."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise ResourceExhausted(
+                f"{self._circuits_dir}: no room for {what} of a compiled circuit: {error.strerror}",
+                advice="free space in the state directory",
+            ) from error
 
 
 def remove_leftovers(circuits_dir: Path) -> None:

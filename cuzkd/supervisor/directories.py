@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from cuzkd.config import SOCKET_NAME, SOCKET_PATH_MAX
 from cuzkd.errors import BadConfig
 
 _ROOT_UID = 0
@@ -24,7 +25,7 @@ class Directories:
     @property
     def socket(self) -> Path:
         """The job socket."""
-        return self.runtime / "cuzkd.sock"
+        return self.runtime / SOCKET_NAME
 
     @property
     def instance_lock(self) -> Path:
@@ -58,11 +59,17 @@ class Directories:
 
 
 def prepare(runtime: Path, state: Path) -> Directories:
-    """Make the directories that are missing. `BadConfig` names a path that others could tamper with."""
-    found = Directories(_private_directory(runtime), _private_directory(state))
-    if len(os.fsencode(found.socket)) > 107:
+    """Make what is missing. `BadConfig` names a path that cannot be made or that others could tamper with."""
+    try:
+        found = Directories(_private_directory(runtime), _private_directory(state))
+    except OSError as error:
         raise BadConfig(
-            f"the socket's path {found.socket} is longer than the 107 bytes that Unix sockets allow",
+            f"{error.filename}: {error.strerror}", advice="choose a directory that the daemon's user can make"
+        ) from error
+    # links in the path may have made it longer than the configuration's was
+    if len(os.fsencode(found.socket)) > SOCKET_PATH_MAX:
+        raise BadConfig(
+            f"the socket's path {found.socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
             advice="choose a shorter --runtime-dir",
         )
     return found

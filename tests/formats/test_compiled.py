@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from fixtures import bundled
 
-from cuzkd.errors import BadFile, NotFound
+from cuzkd.errors import BadFile, NotFound, ResourceExhausted
 from cuzkd.formats.compiled import (
     ARRAYS,
     MANIFEST,
@@ -171,6 +173,21 @@ def test_a_writer_that_gives_up_leaves_nothing(circuit: Path, tmp_path: Path):
     assert names_in(tmp_path / "other") == []
 
 
+@pytest.mark.parametrize("step", ["open", "fsync", "rename"])
+def test_a_disk_that_is_full_at_any_step_is_told_as_such_and_nothing_is_left(
+    circuit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "other").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, full)
+        with pytest.raises(ResourceExhausted, match="no room for"):
+            written(tmp_path / "other", circuit, publish=True)
+    assert names_in(tmp_path / "other") == []
+
+
 def test_who_comes_second_accepts_the_first_ones_circuit(circuit: Path):
     before = (circuit / ARRAYS).stat().st_ino
     ref = written(circuit.parent, circuit, publish=True)
@@ -190,7 +207,7 @@ def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: P
 def test_what_a_dead_writer_left_is_removed_and_circuits_are_not(circuit: Path):
     code = (
         "import os, pathlib, sys; from cuzkd.formats.compiled_writer import CompiledWriter;"
-        "CompiledWriter(pathlib.Path(sys.argv[1])).allocate('a', '<u8', (4096,)); os._exit(0)"
+        "CompiledWriter(pathlib.Path(sys.argv[1])).__enter__().allocate('a', '<u8', (4096,)); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code, circuit.parent], check=True)
     assert len(names_in(circuit.parent)) == 2

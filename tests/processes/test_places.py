@@ -53,6 +53,13 @@ def test_a_directory_below_one_that_everybody_may_change_is_refused(tmp_path: Pa
         prepare(tmp_path / "open" / "run", tmp_path / "state")
 
 
+@pytest.mark.parametrize("below", ["run", "a/run"])
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadConfig, match=f"^{tmp_path}/file/"):
+        prepare(tmp_path / "file" / below, tmp_path / "state")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_somebody_elses_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
