@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
@@ -55,12 +56,11 @@ class NewDirectory:
 
 
 def remove_directory(folder: Path, name: str) -> None:
-    """Remove a directory whole: others may still have its files mapped, but nobody finds half of it."""
-    aside = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=folder))
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            (folder / name).rename(aside / name)
-    finally:
+    """Remove a directory whole, if it is there: nobody finds half of it, though its files may still be mapped."""
+    # a full disk may have no room for a new directory, but always for another name
+    aside = folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
+    with contextlib.suppress(FileNotFoundError):
+        (folder / name).rename(aside)
         shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -56,7 +56,10 @@ class IngestHandler:
         """Do one order with its file, or delete what nobody needs any more."""
         match message:
             case Discard(circuit=circuit, program=program, constraints=constraints):
-                self._store.discard(circuit, program, constraints)
+                try:
+                    self._store.discard(circuit, program, constraints)
+                except OSError as error:
+                    _log.warning("what nobody needs could not be deleted: %s", error)
             case Compile() | KeepProgram() | KeepConstraints() | Spool():
                 if len(descriptors) != 1:
                     raise InternalError(f"an order came with {len(descriptors)} descriptors")

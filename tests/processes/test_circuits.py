@@ -1,4 +1,4 @@
-"""Named circuits: added, used, shown, removed; what a name stands for outlives the daemon, and nobody else's is told."""
+"""Named circuits: added, used, shown, removed; a name is its owner's, and outlives the daemon."""
 
 from __future__ import annotations
 

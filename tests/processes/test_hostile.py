@@ -129,7 +129,7 @@ def test_a_client_of_another_version_is_told_both_numbers(daemon: Daemon) -> Non
         job(circuit="c", wasm=0, inputs=(1,)),
     ],
 )
-def test_a_job_that_makes_no_sense_or_of_files_that_are_not_there_is_a_breach(
+def test_a_job_that_makes_no_sense_or_has_no_such_files_is_a_breach(
     daemon: Daemon, submit: JobSubmit
 ) -> None:
     with (

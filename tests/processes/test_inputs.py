@@ -129,7 +129,7 @@ def test_a_file_that_is_no_program_is_refused(daemon: Daemon) -> None:
         client.prove(CASE.zkey, wasm=CASE.witness, inputs=[CASE.input])
 
 
-def test_a_program_is_compiled_once(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_program_is_compiled_once(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.prove(CASE.zkey, wasm=CASE.wasm, inputs=[CASE.input])
         before = client.status()

@@ -1,4 +1,4 @@
-"""Every damaged key gets its error from the daemon at once, and every odd but sound one its proof; no process is harmed."""
+"""Every damaged key and witness gets its error at once, every odd but sound key a proof; no process is harmed."""
 
 from __future__ import annotations
 

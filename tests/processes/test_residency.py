@@ -1,4 +1,4 @@
-"""Where a circuit's key is said to be is where it is: loaded on request or use, dropped on request, gone with its process."""
+"""Where a circuit's key is said to be is where it is: loaded on request or use, dropped, or gone with its process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def test_a_key_that_left_to_make_room_is_cold(client: Client) -> None:
     assert residency(client, f"c{index}") is Residency.HOT
 
 
-def test_a_request_that_its_process_dies_over_is_told(daemon: Daemon, client: Client) -> None:
+@pytest.mark.usefixtures("client")
+def test_a_request_that_its_process_dies_over_is_told(daemon: Daemon) -> None:
     pid = daemon.worker(Role.GPU).pid
     os.kill(pid, signal.SIGSTOP)
     with connected(daemon) as channel:
