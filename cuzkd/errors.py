@@ -197,7 +197,9 @@ class WrongProof(JobFailed):
     """The proof that was made does not verify; it was not handed out."""
 
     code = "wrong_proof"
-    default_advice = "give the circuit's .r1cs to learn which constraint the witness breaks; if none, check the device"
+    default_advice = (
+        "give the circuit's .r1cs to learn which constraint the witness breaks; if none, check the device"
+    )
 
 
 class Poisoned(JobFailed):

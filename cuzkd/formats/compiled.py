@@ -60,6 +60,10 @@ class Checks:
     on_curve: bool
     in_subgroup: bool
 
+    def cover(self, wanted: Checks) -> bool:
+        """Whether everything that is wanted was checked."""
+        return self.on_curve >= wanted.on_curve and self.in_subgroup >= wanted.in_subgroup
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

@@ -83,7 +83,7 @@ class CompiledWriter:
         self.allocate(name, values.dtype.str, values.shape)[...] = values
 
     def publish(self, ref: CircuitRef, key_bytes: int, checks: Checks) -> None:
-        """Make the circuit appear under its digest; when another writer was first, its circuit stays."""
+        """Make the circuit appear under its digest; one that is there stays if it was checked as much."""
         manifest = Manifest(ref, key_bytes, checks, self._places)
         with self._room("the manifest"):
             os.fsync(self._file)
@@ -92,24 +92,25 @@ class CompiledWriter:
                 file.flush()
                 os.fsync(file.fileno())
             _sync_directory(self._path)
-            self._appear(self._circuits_dir / ref.digest)
+            self._appear(self._circuits_dir / ref.digest, checks)
             _sync_directory(self._circuits_dir)
 
-    def _appear(self, target: Path) -> None:
+    def _appear(self, target: Path, checks: Checks) -> None:
         try:
             self._path.rename(target)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            if find_compiled(self._circuits_dir, target.name) is None:
+            there = find_compiled(self._circuits_dir, target.name)
+            if there is None or not there.checks.cover(checks):
                 self._replace(target)
 
     def _replace(self, target: Path) -> None:
-        """Put the circuit in the place of a damaged one, which others may still have mapped."""
-        damaged = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self._circuits_dir))
-        target.rename(damaged)
+        """Put the circuit in the place of another, which processes may still have mapped."""
+        former = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=self._circuits_dir))
+        target.rename(former)
         self._path.rename(target)
-        shutil.rmtree(damaged)
+        shutil.rmtree(former)
 
     @contextlib.contextmanager
     def _room(self, what: str) -> Iterator[None]:

@@ -83,7 +83,7 @@ class Store:
 
         def read() -> tuple[str, Kept]:
             ref, found = compile_zkey(
-                fd, name, self._circuits, threads=self._threads
+                fd, name, self._circuits, threads=self._threads, points=points, report=report
             )
             manifest = find_compiled(self._circuits, ref.digest)
             if manifest is None:

@@ -10,10 +10,12 @@ from containers import Container, patch
 from fixtures import bundled
 
 from cuzkd.errors import BadFile
+from cuzkd.formats.compiled import read_manifest
 from cuzkd.ingest.compile import compile_zkey
+from cuzkd.ipc.messages import PointChecks
 from cuzkd.kernels.curve import Group, encode
 from cuzkd.kernels.params import PARAMS, fp2_mul, fp2_pow
-from cuzkd.model import G1, G2, Curve
+from cuzkd.model import G1, G2, CircuitRef, Curve
 
 HEADER_BETA2 = 2
 """beta2 stands behind two G1 points in section 2."""
@@ -46,7 +48,14 @@ def root_if_any(q: int, square: tuple[int, int]) -> tuple[int, int]:
     return fp2_mul(q, fp2_pow(q, ((1 + alpha[0]) % q, alpha[1]), (q - 1) // 2), root)
 
 
-def compile_with(curve: Curve, type_: int, offset: int, group: Group, tmp_path: Path) -> None:
+def compile_with(
+    curve: Curve,
+    type_: int,
+    offset: int,
+    group: Group,
+    tmp_path: Path,
+    points: PointChecks = PointChecks.FULL,
+) -> tuple[CircuitRef, bool]:
     """Compile the multiplier's key with one point of a section replaced."""
     point = some_g1(curve) if group is Group.G1 else some_g2(curve)
     parts = Container.parse(bundled(f"multiplier_{curve}").zkey.read_bytes())
@@ -54,7 +63,7 @@ def compile_with(curve: Curve, type_: int, offset: int, group: Group, tmp_path: 
     path = tmp_path / "key"
     path.write_bytes(parts.with_section(type_, payload).build())
     with path.open("rb") as key:
-        compile_zkey(key.fileno(), "key", tmp_path / "circuits", threads=1)
+        return compile_zkey(key.fileno(), "key", tmp_path / "circuits", threads=1, points=points)
 
 
 @pytest.mark.parametrize("curve", Curve)
@@ -81,3 +90,36 @@ def test_the_headers_points_are_checked(curve: Curve, tmp_path: Path):
         BadFile, match=r"section 2 \(Groth16 header\): beta2: the point is not in the subgroup"
     ):
         compile_with(curve, 2, offset, Group.G2, tmp_path)
+
+
+def test_a_circuit_checked_for_the_curve_alone_is_made_again_when_more_is_asked_for(tmp_path: Path):
+    """A key whose points are sound: CURVE compiles and says so, FULL compiles again, then CURVE finds that."""
+    zkey, circuits = bundled("multiplier_bls12381").zkey, tmp_path / "circuits"
+
+    def compile_checked(points: PointChecks) -> tuple[bool, bool]:
+        with zkey.open("rb") as key:
+            ref, found = compile_zkey(key.fileno(), "key", circuits, threads=1, points=points)
+        return found, read_manifest(circuits / ref.digest).checks.in_subgroup
+
+    assert compile_checked(PointChecks.CURVE) == (False, False)
+    assert compile_checked(PointChecks.CURVE) == (True, False)
+    assert compile_checked(PointChecks.FULL) == (False, True)
+    assert compile_checked(PointChecks.CURVE) == (True, True)
+
+
+def test_a_point_outside_the_subgroup_is_let_in_only_when_asked_for(tmp_path: Path):
+    place = (Curve.BN254, 7, 2 * 4 * 32, Group.G2, tmp_path)
+    _, found = compile_with(*place, points=PointChecks.CURVE)
+    assert not found
+    with pytest.raises(BadFile, match="not in the subgroup"):
+        compile_with(*place)
+
+
+def test_a_long_compilation_tells_what_it_does(tmp_path: Path):
+    told: list[tuple[str, int, int]] = []
+    with bundled("multiplier_bn128").zkey.open("rb") as key:
+        compile_zkey(key.fileno(), "key", tmp_path, threads=1, report=lambda *progress: told.append(progress))
+    stages = [stage for stage, _, _ in told]
+    assert "reading key" in stages
+    assert "checking points of section 7 (B2)" in stages
+    assert all(0 <= done <= total for _, done, total in told)
