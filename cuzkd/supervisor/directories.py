@@ -76,9 +76,17 @@ def prepare(runtime: Path, state: Path) -> Directories:
 
 
 def empty_spool(directories: Directories) -> None:
-    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock."""
+    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock.
+
+    `BadConfig` names what cannot be made, or what is in its place and is no spool.
+    """
     remove_spool(directories)
-    directories.spool.mkdir(mode=0o700)
+    try:
+        directories.spool.mkdir(mode=0o700)
+    except OSError as error:
+        raise BadConfig(
+            f"{error.filename}: {error.strerror}", advice="make room for the spool in the runtime directory"
+        ) from error
 
 
 def remove_spool(directories: Directories) -> None:

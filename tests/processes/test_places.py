@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -76,6 +77,25 @@ def test_the_spool_is_emptied_without_following_links(tmp_path: Path) -> None:
     empty_spool(places)
     assert (tmp_path / "precious" / "file").exists()
     assert list(places.spool.iterdir()) == []
+
+
+def test_a_file_in_the_spools_place_is_named_and_stays(tmp_path: Path) -> None:
+    places = prepare(tmp_path / "run", tmp_path / "state")
+    places.spool.write_text("precious")
+    with pytest.raises(BadConfig, match=f"^{places.spool}: File exists"):
+        empty_spool(places)
+    assert places.spool.read_text() == "precious"
+
+
+def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk has room for an empty file, and for none of a pid's bytes."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(BadConfig, match=f"^{tmp_path}/cuzkd.lock cannot be written: No space left"):
+        take_instance_lock(tmp_path / "cuzkd.lock")
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
