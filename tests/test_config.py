@@ -58,6 +58,8 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
         max_attempts = 2
         [limits]
         payload = "512MiB"
+        witness_time = "90s"
+        witness_memory = "3GiB"
         """,
     )
     assert (config.runtime_dir, config.state_dir) == (Path("/run/other"), Path("/var/lib/other"))
@@ -67,7 +69,9 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
     assert (config.synthesis.workers, config.synthesis.threads, config.gpu.threads) == (3, 5, 7)
     assert config.pool.limit_bytes == 12 << 30
     assert (config.jobs.max_queued, config.jobs.max_partitions, config.jobs.max_attempts) == (10, 20, 2)
-    assert config.limits.payload_bytes == 512 << 20
+    limits = config.limits
+    assert limits.payload_bytes == 512 << 20
+    assert (limits.witness_time_s, limits.witness_memory_bytes) == (90.0, 3 << 30)
 
 
 def test_overrides_win_over_the_file(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Dispatcher:
         scheduler: Scheduler,
         roster: Roster,
         segments: Segments,
-        order_of: Callable[[Synthesize], messages.SynthesizeOrder],
+        order_of: Callable[[Synthesize], messages.SynthesizeOrder | None],
         working: Callable[[PartitionId, Phase], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
@@ -112,7 +112,9 @@ class Dispatcher:
                 self.tell_all(messages.ForgetSegment(segment))
                 self._segments.unlink(segment)
             case Synthesize(worker=worker):
-                self._roster.order(worker, self._order_of(command))
+                order = self._order_of(command)
+                if order is not None:
+                    self._roster.order(worker, order)
             case Prove(worker=worker, partition=partition, circuit=circuit, handle=handle):
                 self._roster.order(worker, messages.ProveOrder(partition, circuit, handle))
             case CompleteJob() | FailJob():

@@ -127,13 +127,13 @@ class Jobs:
         """What the unfinished jobs need of the state directory."""
         return {digest for job in self._active.values() for digest in job.artefacts.digests}
 
-    def unfinished(self, number: int) -> Job:
-        """A job that is accepted and not finished; KeyError for others."""
-        return self._active[number]
+    def unfinished(self, number: int) -> Job | None:
+        """A job that is accepted and not finished."""
+        return self._active.get(number)
 
     def working(self, partition: PartitionId, phase: Phase, done: int) -> None:
         """A process has begun with a phase of a partition; `done` partitions of its job are done."""
-        job = self._active.get(partition.job)
+        job = self.unfinished(partition.job)
         if job is not None:
             job.tell(_STAGES[phase], done)
 

@@ -212,9 +212,11 @@ class ClientService:
         _log.info("%s is refused: %s", submission.title, error)
         submission.reply.fail(error)
 
-    def order_of(self, command: Synthesize) -> SynthesizeOrder:
-        """What the synthesis process is told to do for a partition."""
+    def order_of(self, command: Synthesize) -> SynthesizeOrder | None:
+        """What the synthesis process is told to do for a partition; nothing for a job that was ended to stop."""
         job = self.jobs.unfinished(command.partition.job)
+        if job is None:
+            return None
         payload = job.payloads[command.partition.index]
         return SynthesizeOrder(
             partition=command.partition,
@@ -227,7 +229,9 @@ class ClientService:
         )
 
     def ended(self, end: CompleteJob | FailJob) -> None:
-        """The scheduler says that a job is over."""
+        """The scheduler says that a job is over; one that was ended to stop the daemon is not told twice."""
+        if self.jobs.unfinished(end.job) is None:
+            return
         if isinstance(end, CompleteJob):
             job = self.jobs.complete(end.job, end.proofs, end.publics)
             _log.info("job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions)

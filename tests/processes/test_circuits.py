@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from fixtures import bundled
 from cuzkd.client import PointChecks
 from cuzkd.errors import BadFile, NotFound, Refused
 from cuzkd.ipc.messages import Residency
+from cuzkd.model import Role
 
 CASE = bundled("multiplier_bn128")
 OTHER = bundled("publics_bls12381")
@@ -83,6 +86,21 @@ def test_a_circuit_that_is_removed_while_a_job_uses_it_goes_when_the_job_ends(da
         client.remove_circuit("mul")
         assert kept(daemon)["circuits"] != []
         assert len(client.wait(job).proofs) == 200
+    wait_until(lambda: not any(kept(daemon).values()), "everything is deleted")
+
+
+def test_nothing_is_deleted_that_a_file_on_its_way_in_is_about_to_find(daemon: Daemon) -> None:
+    """The key is under way when its only name is removed: the job finds the circuit, and it goes afterwards."""
+    ingest = daemon.worker(Role.INGEST).pid
+    with daemon.client() as client, ThreadPoolExecutor(1) as pool, daemon.client() as other:
+        client.add_circuit("mul", CASE.zkey)
+        os.kill(ingest, signal.SIGSTOP)
+        proving = pool.submit(other.prove, CASE.zkey, [CASE.witness])
+        wait_until(lambda: "1 witnesses" in daemon.log(), "the job is submitted")
+        client.remove_circuit("mul")
+        os.kill(ingest, signal.SIGCONT)
+        assert len(proving.result().proofs) == 1
+        assert client.status().circuits_found == 1
     wait_until(lambda: not any(kept(daemon).values()), "everything is deleted")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,19 @@ def test_every_circuit_with_a_wasm_is_proved_from_its_inputs(daemon: Daemon, cas
     public = tuple(int(value) for value in json.loads(case.public.read_text()))
     assert result.publics == (public, public)
     assert all(verify(vkey, public, proof) for proof in result.proofs)
+
+
+def test_twenty_clients_at_once_all_get_their_proofs_from_inputs(daemon: Daemon) -> None:
+    cases = [WITH_WASM[turn % len(WITH_WASM)] for turn in range(20)]
+
+    def prove(case: Case) -> bool:
+        with daemon.client() as client:
+            result = client.prove(case.zkey, wasm=case.wasm, inputs=[case.input])
+        vkey = load_vkey(case.verification_key.read_text(), case.name)
+        return verify(vkey, result.publics[0], result.proofs[0])
+
+    with ThreadPoolExecutor(20) as pool:
+        assert all(pool.map(prove, cases))
 
 
 @each([case for case in all_cases() if case.bad_input is not None])

@@ -121,6 +121,12 @@ def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_p
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
+def test_a_second_daemon_on_the_same_state_directory_is_refused(daemon: Daemon, tmp_path: Path) -> None:
+    second = Daemon(tmp_path / "other", f'state_dir = "{daemon.runtime_dir / "state"}"\n')
+    assert second.process.wait(30) == 1
+    assert f"already running (pid {daemon.process.pid})" in second.log()
+
+
 def test_nothing_is_swept_while_a_process_of_an_earlier_daemon_lives(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.prove(CASE.zkey, [CASE.witness])

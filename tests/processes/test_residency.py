@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,10 @@ from daemon import Daemon, connected, running, wait_until
 from fixtures import bundled, bundled_cases
 
 from cuzkd.client import Client
-from cuzkd.errors import Busy
-from cuzkd.ipc.messages import CircuitPreload, Failure, Residency, StatusRequest
+from cuzkd.ipc.messages import CircuitEvict, CircuitPreload, Failure, Residency, StatusRequest
 from cuzkd.model import Role
 
 CASE = bundled("multiplier_bn128")
-LONG = bundled("squarings_bn128")
 
 
 @pytest.fixture
@@ -92,12 +91,21 @@ def test_a_request_that_its_process_dies_over_is_told(daemon: Daemon) -> None:
 
 
 def test_a_key_that_a_proof_uses_is_not_evicted(daemon: Daemon, client: Client) -> None:
-    client.add_circuit("long", LONG.zkey)
-    job = client.submit(circuit="long", witnesses=[LONG.witness] * 50)
-    wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
-    os.kill(daemon.worker(Role.GPU).pid, signal.SIGSTOP)
-    with pytest.raises(Busy, match="uses the key of 'long'"):
-        client.evict("long")
-    os.kill(daemon.worker(Role.GPU).pid, signal.SIGCONT)
-    assert len(client.wait(job).proofs) == 50
-    assert client.evict("long").residency is Residency.COLD
+    """As soon as the gpu process, which does not run, has been given the proof."""
+    client.prove(circuit="mul", witnesses=[CASE.witness])
+    pid = daemon.worker(Role.GPU).pid
+    os.kill(pid, signal.SIGSTOP)
+    job = client.submit(circuit="mul", witnesses=[CASE.witness])
+    with connected(daemon) as channel:
+
+        def refused() -> bool:
+            channel.send(CircuitEvict("mul"), 2)
+            with suppress(TimeoutError):
+                answer = channel.receive(0.2).message
+                return isinstance(answer, Failure) and "uses the key of 'mul'" in answer.message
+            return False
+
+        wait_until(refused, "the key is in use")
+        os.kill(pid, signal.SIGCONT)
+        assert len(client.wait(job).proofs) == 1
+    assert client.evict("mul").residency is Residency.COLD

@@ -44,7 +44,7 @@ def with_roster(
     async def main() -> None:
         told = Told()
         lock = os.open(state_dir / "lock", os.O_RDWR | os.O_CREAT)
-        settings = Settings(role, 0, 1, state_dir, "INFO", backend, lock)
+        settings = Settings(role, 0, 1, state_dir, "INFO", backend, 60.0, 1 << 30, lock)
         roster = Roster(asyncio.get_running_loop(), [settings], told.listener(), boot_timeout_s=60)
         roster.start()
         try:

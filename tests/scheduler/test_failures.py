@@ -18,10 +18,10 @@ from tests.scheduler.world import World
 WRONG = WrongProof("the proof does not verify")
 
 
-def running(workers: int = 1, partitions: int = 1, max_attempts: int = 3) -> World:
+def running(workers: int = 1, partitions: int = 1, max_attempts: int = 3, *, checked: bool = True) -> World:
     """A world with one job whose segments are all prepared."""
     world = World(workers=workers, max_attempts=max_attempts)
-    world.submit(partitions=partitions)
+    world.submit(partitions=partitions, checked=checked)
     for segment in list(world.gpu.to_prepare):
         world.prepare(segment)
     return world
@@ -81,6 +81,16 @@ def test_a_second_wrong_proof_fails_the_job_and_makes_the_device_suspect() -> No
         world.fail(world.gpu, world.gpu.orders[0], WRONG)
     assert isinstance(world.error_of(1), WrongProof)
     assert world.scheduler.device_suspect
+
+
+def test_a_wrong_proof_of_an_unchecked_witness_says_nothing_about_the_device() -> None:
+    """The witness may be what is wrong: anybody could make the device suspect."""
+    world = running(checked=False)
+    for _ in range(2):
+        world.synthesize()
+        world.fail(world.gpu, world.gpu.orders[0], WRONG)
+    assert isinstance(world.error_of(1), WrongProof)
+    assert not world.scheduler.device_suspect
 
 
 def test_the_failure_of_one_partition_drops_its_waiting_and_ready_siblings_at_once() -> None:
