@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cuzkd.connection import Attachment, Reply
 from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
+from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Compile, Compiled, IngestFailed, Spool, Spooled
 from cuzkd.model import CircuitRef
 
@@ -199,7 +200,11 @@ class Intake:
             order.attempts += 1
             ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
             self._under_way[ticket] = order
-            self._send(order.message(ticket, self._limit_bytes), order.file.fd)
+            try:
+                self._send(order.message(ticket, self._limit_bytes), order.file.fd)
+            except OutOfDescriptors as error:
+                order.submission.orders.append(self._under_way.pop(ticket))
+                self._refuse(order.submission, error)
 
     def _orders_in_turn(self) -> Iterator[_Order]:
         while self._turns:
