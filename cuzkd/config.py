@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cuzkd.errors import BadConfig
-from cuzkd.model import PAGE_BYTES
+from cuzkd.model import MAX_PARTITIONS, PAGE_BYTES
 
 SHM_DIR: Final = Path("/dev/shm")  # noqa: S108  # where Linux keeps POSIX shared memory; no file is made by name
 SOCKET_NAME: Final = "cuzkd.sock"
@@ -239,7 +239,7 @@ _KEYS: Final[dict[str, _Key]] = {
     "gpu.threads": _Key(_integer(1, 1024), lambda _: _cores()),
     "pool.limit": _Key(parse_size, _default_pool_limit),
     "jobs.max_queued": _Key(_integer(1, 100_000), lambda _: 256),
-    "jobs.max_partitions": _Key(_integer(1, 8192), lambda _: 1024),
+    "jobs.max_partitions": _Key(_integer(1, MAX_PARTITIONS), lambda _: 1024),
     "jobs.max_attempts": _Key(_integer(1, 100), lambda _: 3),
     "limits.payload": _Key(parse_size, lambda _: 64 << 30),
     "limits.witness_time": _Key(parse_duration_s, lambda _: 60.0),
