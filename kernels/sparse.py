@@ -37,8 +37,31 @@ def walk_r1cs(
     return a, b, c
 
 
+class Dictionary:
+    """Numbers values of four limbs by their first appearance."""
+
+    def __init__(self) -> None:
+        self._native = native.dictionary_new()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def code(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """The number of each of the values (n, 4); those not seen before get the next ones."""
+        codes = np.empty(len(values), dtype=np.uint32)
+        self._size = native.dictionary_code(self._native, values, codes)
+        return codes
+
+    def values(self, first: int = 0) -> npt.NDArray[np.uint64]:
+        """The values from number `first` on, (k, 4), in the order of their numbers."""
+        out = np.empty((self._size - first, 4), dtype=np.uint64)
+        native.dictionary_values(self._native, first, out)
+        return out
+
+
 def dictionary_code(values: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
     """`codes` (n,) and `table` (k, 4) with table[codes[i]] == values[i], k least; codes by first appearance."""
-    codes = np.empty(len(values), dtype=np.uint32)
-    table = native.dictionary_code(values, codes)
-    return codes, table
+    dictionary = Dictionary()
+    codes = dictionary.code(values)
+    return codes, dictionary.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from containers import Container, KeyFields, patch
@@ -260,16 +260,35 @@ EXTREME = [Mutation("too many publics", _more_publics_than_a_reply_carries, TooL
 
 def key_of_zeros(curve: Curve, *, num_vars: int, num_public: int, log_domain: int) -> bytes:
     """A key of right sizes whose header is sound and whose sections of points are all infinity."""
+    sections = _sections_of_zeros(curve, num_vars, num_public, log_domain)
+    payloads = ((type_, data + bytes(size - len(data))) for type_, data, size in sections)
+    return Container(b"zkey", 1, tuple(payloads)).build()
+
+
+def pieces_of_a_huge_key(curve: Curve) -> Iterator[tuple[int, bytes]]:
+    """Offsets and bytes of the largest key whose header can be written down; all the rest are zeros."""
+    sections = _sections_of_zeros(curve, (1 << 32) - 1, 0, 27)
+    yield 0, struct.pack("<4sII", b"zkey", 1, len(sections))
+    position = 12
+    for type_, data, size in sections:
+        yield position, struct.pack("<IQ", type_, size) + data
+        position += 12 + size
+    yield position - 1, b"\0"
+
+
+def _sections_of_zeros(
+    curve: Curve, num_vars: int, num_public: int, log_domain: int
+) -> list[tuple[int, bytes, int]]:
+    """Type, first bytes and size of each section; the bytes behind the first ones are zeros."""
     params, size = PARAMS[curve], curve.coordinate_bytes
     header = struct.pack("<I", size) + params.q.to_bytes(size, "little")
     header += struct.pack("<I", 32) + params.r.to_bytes(32, "little")
     header += struct.pack("<III", num_vars, num_public, 1 << log_domain) + b"\x01" * (18 * size)
     g1, g2 = 2 * size, 4 * size
     counts = {3: (num_public + 1) * g1, 5: num_vars * g1, 6: num_vars * g1, 7: num_vars * g2}
-    counts |= {8: (num_vars - num_public - 1) * g1, 9: g1 << log_domain}
-    sections = [(1, struct.pack("<I", 1)), (2, header), (4, bytes(4))]
-    sections += [(type_, bytes(length)) for type_, length in counts.items()]
-    return Container(b"zkey", 1, tuple(sections)).build()
+    counts |= {8: (num_vars - num_public - 1) * g1, 9: g1 << log_domain, 4: 4}
+    sections = [(1, struct.pack("<I", 1), 4), (2, header, len(header))]
+    return sections + [(type_, b"", length) for type_, length in counts.items()]
 
 
 ACCEPTED: list[tuple[str, Callable[[bytes], bytes]]] = [

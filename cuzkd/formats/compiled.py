@@ -1,6 +1,6 @@
 """A compiled circuit: a directory with a manifest and one file of page-aligned arrays, mapped read-only.
 
-    <circuits>/<sha256 of the key file>/manifest.json   format, shape, checks made, table of arrays
+    <circuits>/<sha256 of the key file>/manifest.json   format, shape, what was checked, table of arrays
                                        /arrays.bin      the arrays, in the kernels' own layout
 
 Reading trusts neither file: the table is held against the shape and the file's size, and the matrices'
@@ -22,11 +22,12 @@ import numpy.typing as npt
 
 from cuzkd.errors import BadFile, NotFound
 from cuzkd.formats import jsontext
+from cuzkd.ipc.messages import PointChecks
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.evaluate import Csr, check_csr
 from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.bin"
 
@@ -54,25 +55,22 @@ class ArrayPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
-    """What was proved of the key's points when it was compiled."""
-
-    on_curve: bool
-    in_subgroup: bool
-
-    def cover(self, wanted: Checks) -> bool:
-        """Whether everything that is wanted was checked."""
-        return self.on_curve >= wanted.on_curve and self.in_subgroup >= wanted.in_subgroup
-
-
-@dataclass(frozen=True, slots=True)
 class Manifest:
-    """What manifest.json says; `key_bytes` is the size of the key file."""
+    """What manifest.json says; `key_bytes` is the size of the key file, `points` what was checked of its points."""
 
     ref: CircuitRef
     key_bytes: int
-    checks: Checks
+    points: PointChecks
     arrays: dict[str, ArrayPlace]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all arrays: what the circuit takes on disk, but for a few pages."""
+        return sum(place.size_bytes for place in self.arrays.values())
+
+    def satisfies(self, points: PointChecks) -> bool:
+        """Whether at least this was checked."""
+        return self.points in (points, PointChecks.FULL)
 
 
 def point_shapes(shape: CircuitShape) -> dict[str, tuple[int, int]]:
@@ -97,7 +95,7 @@ class CompiledCircuit:
 
     Points are affine Montgomery in little-endian limbs, uint64; zeros are infinity. In G1 (n, 2L): `ic`, `a`,
     `b1`, `c`, `h`, and one each `alpha1`, `beta1`, `delta1`; in G2 (n, 4L): `b2`, and one each `beta2`,
-    `gamma2`, `delta2`.
+    `gamma2`, `delta2`. `points` says what was checked of them.
     """
 
     ic: Array
@@ -116,7 +114,7 @@ class CompiledCircuit:
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, Array]) -> None:
         self.path = path
         self.ref = manifest.ref
-        self.checks = manifest.checks
+        self.points = manifest.points
         for name in point_shapes(self.ref.shape):
             setattr(self, name, arrays[name])
         self._arrays = arrays
@@ -247,9 +245,9 @@ def _parse(document: dict[str, Any]) -> Manifest:
         for name, place in document["arrays"].items()
     }
     _check_arrays(shape, arrays)
-    checks = Checks(document["checks"]["on_curve"] is True, document["checks"]["in_subgroup"] is True)
     ref = CircuitRef(str(document["digest"]), shape)
-    return Manifest(ref, _bounded(document["key_bytes"], 0, 1 << 62), checks, arrays)
+    key_bytes = _bounded(document["key_bytes"], 0, 1 << 62)
+    return Manifest(ref, key_bytes, PointChecks(document["points"]), arrays)
 
 
 def _bounded(value: object, least: int, end: int) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cuzkd.errors import BadFile
 from cuzkd.formats.zkey import FORMAT, SECTION_COEFFICIENTS, ZkeyHeader, check_coefficients
 from cuzkd.kernels.field import first_noncanonical
-from cuzkd.kernels.sparse import dictionary_code
+from cuzkd.kernels.sparse import Dictionary
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -34,21 +34,18 @@ class MatrixBuilder:
         self._threads = threads
         self._taken = 0
         self._entries: tuple[list[tuple[U32, U32, U32]], ...] = ([], [])
-        self._tables: list[U64] = []
-        self._known = 0
+        self._dictionary = Dictionary()
 
     def add(self, entries: npt.NDArray[np.void]) -> None:
         """Take the next entries (dtype `formats.zkey.COEFFICIENT`); BadFile naming the first bad one."""
         check_coefficients(self._name, self._header, entries, self._taken)
-        codes, table = dictionary_code(np.ascontiguousarray(entries["value"]))
-        bad = first_noncanonical(self._header.curve, table, threads=self._threads)
+        known = len(self._dictionary)
+        codes = self._dictionary.code(np.ascontiguousarray(entries["value"]))
+        bad = first_noncanonical(self._header.curve, self._dictionary.values(known), threads=self._threads)
         if bad is not None:
-            entry = self._taken + int((codes == bad).argmax())
+            entry = self._taken + int((codes == known + bad).argmax())
             where = f"{FORMAT.section_name(SECTION_COEFFICIENTS)}, entry {entry}"
             raise BadFile(f"{self._name}: {where}: the value is not below r")
-        self._tables.append(table)
-        codes = codes + np.uint32(self._known)
-        self._known += len(table)
         for matrix, pieces in enumerate(self._entries):
             chosen = entries["matrix"] == matrix
             pieces.append((entries["row"][chosen], entries["signal"][chosen], codes[chosen]))
@@ -60,12 +57,10 @@ class MatrixBuilder:
         Both matrices have as many rows as the highest one used, at least one; the domain's others are zero.
         Entries of one row keep their order, repeated ones stay apart.
         """
-        every_table = np.concatenate(self._tables) if self._tables else np.empty((0, 4), dtype=np.uint64)
-        recode, values = dictionary_code(every_table)
         joined = [_join(pieces) for pieces in self._entries]
         rows = max([int(row.max()) + 1 for row, _, _ in joined if len(row)], default=1)
-        a, b = (_by_rows(row, signal, recode[code], rows) for row, signal, code in joined)
-        return a, b, values
+        a, b = (_by_rows(row, signal, code, rows) for row, signal, code in joined)
+        return a, b, self._dictionary.values()
 
 
 def _join(pieces: list[tuple[U32, U32, U32]]) -> tuple[U32, U32, U32]:

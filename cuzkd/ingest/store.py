@@ -77,7 +77,7 @@ class Store:
 
         def find(digest: str) -> Kept | None:
             manifest = find_compiled(self._circuits, digest)
-            if manifest is None or (points is PointChecks.FULL and not manifest.checks.in_subgroup):
+            if manifest is None or not manifest.satisfies(points):
                 return None
             return _kept(manifest, found=True)
 
@@ -154,9 +154,7 @@ class Store:
 
 
 def _kept(manifest: Manifest, *, found: bool) -> Kept:
-    size_bytes = sum(place.size_bytes for place in manifest.arrays.values())
-    points = PointChecks.FULL if manifest.checks.in_subgroup else PointChecks.CURVE
-    return Kept(manifest.ref, size_bytes, points, found)
+    return Kept(manifest.ref, manifest.size_bytes, manifest.points, found)
 
 
 def _read_whole(fd: int, name: str, limit_bytes: int) -> bytes:

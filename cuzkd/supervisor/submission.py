@@ -159,7 +159,8 @@ class Submission:
             case Spooled():
                 assert order.path is not None
                 self.spooled.append(order.path)
-                self.tell("copying payloads", len(self.spooled), self.payloads)
+                what = "inputs" if order.work is Work.INPUTS else "witnesses"
+                self.tell(f"copying {what}", len(self.spooled), self.payloads)
         if not isinstance(answer, Spooled):
             self.found = self.found and answer.found
 

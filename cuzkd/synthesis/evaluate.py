@@ -41,7 +41,6 @@ def _first_broken(circuit: CompiledCircuit, vectors: Vectors, threads: int) -> i
         a, b, c = (vector[start : start + _ROWS_AT_ONCE] for vector in (vectors.a, vectors.b, vectors.c))
         piece = product[: len(a)]
         hadamard(circuit.ref.shape.curve, a, b, piece, threads=threads)
-        differ = (piece != c).any(axis=1)
-        if differ.any():
-            return start + int(differ.argmax())
+        if not np.array_equal(piece, c):
+            return start + int((piece != c).any(axis=1).argmax())
     return None

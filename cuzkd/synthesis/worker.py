@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
 
 from cuzkd.circom.wasm_limits import WasmLimits
@@ -68,20 +69,28 @@ class SynthesisHandler:
         with stopwatch(Phase.SYNTHESIS):
             segment = self._mappings.map(order.handle.segment, order.handle.size_bytes)
             with segment.view() as memory:
-                self._fill(memory, order)
-        PartitionLog(_log, order.partition).info("synthesized in %s", stopwatch)
+                cost = self._fill(memory, order)
+        PartitionLog(_log, order.partition).info("synthesized in %s: %s", stopwatch, cost)
         self._runtime.send(SynthesisDone(self._runtime.args.incarnation, order.partition, order.handle))
 
-    def _fill(self, memory: memoryview, order: SynthesizeOrder) -> None:
-        """Write all four vectors; the arrays over the segment end with this call."""
+    def _fill(self, memory: memoryview, order: SynthesizeOrder) -> str:
+        """Write all four vectors and say what it cost; the arrays over the segment end with this call."""
+        begin = time.monotonic()
         ref = order.circuit
         circuit = self._open.circuit(ref)
         constraints = None if order.constraints is None else self._open.constraints(order.constraints, ref)
         vectors = vectors_in(memory, order.handle, ref.shape)
         self._fill_witness(vectors.z, order)
+        witness_s = time.monotonic() - begin
         broken = evaluate_constraints(circuit, vectors, self._runtime.args.threads, constraints)
         if broken is not None:
             raise BadWitness(f"{order.name}: constraint {broken} is not satisfied")
+        matrices = [circuit.matrix_a, circuit.matrix_b] + ([] if constraints is None else [constraints.c])
+        entries = sum(matrix.entries for matrix in matrices)
+        evaluated_s = time.monotonic() - begin - witness_s
+        return (
+            f"witness {witness_s:.3f} s, {entries} non-zeros at {1e9 * evaluated_s / max(1, entries):.1f} ns"
+        )
 
     def _fill_witness(self, z: Scalars, order: SynthesizeOrder) -> None:
         payload = Path(order.payload)

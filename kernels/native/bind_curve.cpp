@@ -1,12 +1,14 @@
 // Bindings of point checks and small linear combinations.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "bindings.hpp"
 #include "complete.cuh"
 #include "search.hpp"
 #include "subgroup.cuh"
+#include "subset_sums.hpp"
 
 namespace cuzkd {
 namespace {
@@ -43,6 +45,29 @@ std::optional<size_t> first_outside_subgroup(const std::string& curve, bool g2, 
     });
 }
 
+using Choices = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void subset_sums(const std::string& curve, bool g2, Limbs points, Choices choices, unsigned bits, LimbsOut out,
+                 unsigned threads) {
+    with_group(curve, g2, [&](auto, auto p) {
+        using Point = decltype(p);
+        require_points<Point>(points);
+        const size_t count = points.shape(0), passes = choices.shape(0);
+        require(0 < bits && bits <= 16, "a choice has 1 to 16 bits");
+        require(count < size_t{1} << 32, "too many points at once");
+        require(choices.shape(1) == count, "choices are (passes, points)");
+        require(out.shape(0) == passes * bits && out.shape(1) == Point::LIMBS64, "out is (passes * bits, limbs)");
+        nb::gil_scoped_release release;
+        const unsigned workers = static_cast<unsigned>(std::min<size_t>(std::max(threads, 1u), std::max<size_t>(passes, 1)));
+        std::vector<SubsetSums<Point>> rooms(workers);
+        parallel_for(passes, workers, [&](size_t pass, unsigned worker) {
+            Point sums[16];
+            rooms[worker].sum(points.data(), count, choices.data() + pass * count, bits, sums);
+            for (unsigned b = 0; b < bits; b++) sums[b].to_raw(out.data() + Point::LIMBS64 * (pass * bits + b));
+        });
+    });
+}
+
 void combine(const std::string& curve, bool g2, Limbs points, Limbs scalars, LimbsOut out, bool secret) {
     with_group(curve, g2, [&](auto, auto p) {
         using Point = decltype(p);
@@ -69,6 +94,7 @@ void bind_curve(nb::module_& m) {
     using namespace nb::literals;
     m.def("first_off_curve", &first_off_curve, "curve"_a, "g2"_a, "points"_a, "threads"_a);
     m.def("first_outside_subgroup", &first_outside_subgroup, "curve"_a, "g2"_a, "points"_a, "threads"_a);
+    m.def("subset_sums", &subset_sums, "curve"_a, "g2"_a, "points"_a, "choices"_a, "bits"_a, "out"_a, "threads"_a);
     m.def("combine", &combine, "curve"_a, "g2"_a, "points"_a, "scalars"_a, "out"_a, "secret"_a);
 }
 

@@ -1,6 +1,7 @@
 // Bindings of what makes keys and reads constraint systems: sparse.hpp and fixed_base.hpp.
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <tuple>
@@ -41,17 +42,35 @@ void r1cs_fill(Bytes section, uint64_t constraints, uint32_t wires, IndicesOut a
     require(walk.fill(cols, values, capacity), "the section is not the one that was counted");
 }
 
-nb::object dictionary_code(Limbs values, IndicesOut codes) {
-    require(values.shape(1) == 4 && values.shape(0) == codes.shape(0), "values are (n, 4), codes (n,)");
+// Capsules, not a bound class: a class of the same name in the module's two builds would collide.
+constexpr const char* kDictionary = "cuzkd.dictionary";
+
+Dictionary& dictionary_of(const nb::capsule& capsule) {
+    auto* dictionary = static_cast<Dictionary*>(capsule.data(kDictionary));
+    if (!dictionary) throw nb::python_error();
+    return *dictionary;
+}
+
+nb::capsule dictionary_new() {
     // A seed that a file's author cannot know keeps its values from colliding on purpose.
-    Dictionary dictionary(std::random_device{}());
-    {
-        nb::gil_scoped_release release;
-        for (size_t i = 0; i < values.shape(0); ++i) codes.data()[i] = dictionary.code(values.data() + 4 * i);
-    }
-    auto* table = new std::vector<uint64_t>(dictionary.table());
-    nb::capsule owner(table, [](void* p) noexcept { delete static_cast<std::vector<uint64_t>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, uint64_t, nb::ndim<2>>(table->data(), {dictionary.size(), size_t{4}}, owner));
+    auto* dictionary = new Dictionary(std::random_device{}());
+    return nb::capsule(dictionary, kDictionary, [](void* p) noexcept { delete static_cast<Dictionary*>(p); });
+}
+
+// The number of values known afterwards.
+size_t dictionary_code(const nb::capsule& capsule, Limbs values, IndicesOut codes) {
+    require(values.shape(1) == 4 && values.shape(0) == codes.shape(0), "values are (n, 4), codes (n,)");
+    Dictionary& dictionary = dictionary_of(capsule);
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < values.shape(0); ++i) codes.data()[i] = dictionary.code(values.data() + 4 * i);
+    return dictionary.size();
+}
+
+void dictionary_values(const nb::capsule& capsule, size_t first, LimbsOut out) {
+    const Dictionary& dictionary = dictionary_of(capsule);
+    require(out.shape(1) == 4 && first <= dictionary.size() && out.shape(0) == dictionary.size() - first,
+            "out is (known values from the first, 4)");
+    std::copy(dictionary.table().begin() + 4 * first, dictionary.table().end(), out.data());
 }
 
 void fixed_base(const std::string& curve, bool g2, Limbs scalars, LimbsOut out, unsigned threads) {
@@ -77,7 +96,9 @@ void fixed_base(const std::string& curve, bool g2, Limbs scalars, LimbsOut out, 
 void bind_setup(nb::module_& m) {
     m.def("r1cs_count", &r1cs_count);
     m.def("r1cs_fill", &r1cs_fill);
+    m.def("dictionary_new", &dictionary_new);
     m.def("dictionary_code", &dictionary_code);
+    m.def("dictionary_values", &dictionary_values);
     m.def("fixed_base", &fixed_base);
 }
 

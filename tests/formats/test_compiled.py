@@ -14,18 +14,19 @@ import numpy as np
 import pytest
 from fixtures import bundled
 
+from cuzkd.atomic import remove_leftovers
 from cuzkd.errors import BadFile, NotFound, ResourceExhausted
 from cuzkd.formats.compiled import (
     ARRAYS,
     MANIFEST,
-    Checks,
     CompiledCircuit,
     find_compiled,
     has_key_of_size,
     read_manifest,
 )
-from cuzkd.formats.compiled_writer import CompiledWriter, remove_leftovers
+from cuzkd.formats.compiled_writer import CompiledWriter
 from cuzkd.ingest.compile import compile_zkey
+from cuzkd.ipc.messages import PointChecks
 from cuzkd.model import CircuitRef
 
 
@@ -87,7 +88,7 @@ def test_there_is_nothing_in_an_empty_directory(tmp_path: Path):
 
 
 BAD_MANIFESTS = {
-    "another version": lambda d: d.update(format=2),
+    "another version": lambda d: d.update(format=1),
     "no shape": lambda d: d.pop("shape"),
     "another curve": lambda d: d["shape"].update(curve="bls12381"),
     "unknown curve": lambda d: d["shape"].update(curve="secp256k1"),
@@ -106,6 +107,7 @@ BAD_MANIFESTS = {
     "negative": lambda d: d["arrays"]["h"].update(offset=-4096),
     "cols and coeffs differ": lambda d: d["arrays"]["a.cols"].update(shape=[1]),
     "huge": lambda d: d["arrays"]["values"].update(shape=[1 << 40, 4]),
+    "other checks": lambda d: d.update(points="none"),
     "no arrays": lambda d: d.update(arrays=[]),
 }
 
@@ -157,20 +159,57 @@ def test_sizes_of_keys_are_remembered(circuit: Path):
     assert not has_key_of_size(circuit.parent, size + 1)
 
 
-def written(circuits: Path, circuit: Path, *, publish: bool) -> CircuitRef:
+def written(
+    circuits: Path, circuit: Path, *, publish: bool, points: PointChecks = PointChecks.FULL
+) -> CircuitRef:
     """Write the circuit at `circuit` again into `circuits`, by the writer alone."""
     manifest, opened = read_manifest(circuit), CompiledCircuit.open(circuit)
     with CompiledWriter(circuits) as writer:
         for name in manifest.arrays:
             writer.store(name, opened._arrays[name])
         if publish:
-            writer.publish(manifest.ref, manifest.key_bytes, Checks(on_curve=True, in_subgroup=True))
+            writer.publish(manifest.ref, manifest.key_bytes, points)
     return manifest.ref
 
 
 def test_a_writer_that_gives_up_leaves_nothing(circuit: Path, tmp_path: Path):
     written(tmp_path / "other", circuit, publish=False)
     assert names_in(tmp_path / "other") == []
+
+
+def test_who_comes_second_accepts_the_first_ones_circuit(circuit: Path):
+    before = (circuit / ARRAYS).stat().st_ino
+    ref = written(circuit.parent, circuit, publish=True)
+    assert (circuit / ARRAYS).stat().st_ino == before
+    assert names_in(circuit.parent) == [ref.digest]
+
+
+def test_a_circuit_of_which_more_was_checked_takes_the_place_and_not_the_reverse(
+    circuit: Path, tmp_path: Path
+):
+    for points, kept in (
+        (PointChecks.CURVE, PointChecks.CURVE),
+        (PointChecks.FULL, PointChecks.FULL),
+        (PointChecks.CURVE, PointChecks.FULL),
+    ):
+        ref = written(tmp_path / "other", circuit, publish=True, points=points)
+        assert CompiledCircuit.open(tmp_path / "other" / ref.digest).points is kept
+        assert names_in(tmp_path / "other") == [ref.digest]
+
+
+def test_a_manifest_knows_the_size_of_its_circuit(circuit: Path):
+    size = (circuit / ARRAYS).stat().st_size
+    manifest = read_manifest(circuit)
+    pages = 4096 * len(manifest.arrays)
+    assert size - pages < manifest.size_bytes <= size
+
+
+def test_a_circuit_larger_than_the_free_disk_is_refused_with_both_numbers(tmp_path: Path):
+    free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
+    with CompiledWriter(tmp_path) as writer:
+        writer.expect(0)
+        with pytest.raises(ResourceExhausted, match=rf"{2 * free + 1} bytes does not fit into the \d+ that"):
+            writer.expect(2 * free + 1)
 
 
 @pytest.mark.parametrize("step", ["open", "fsync", "rename"])
@@ -188,13 +227,6 @@ def test_a_disk_that_is_full_at_any_step_is_told_as_such_and_nothing_is_left(
     assert names_in(tmp_path / "other") == []
 
 
-def test_who_comes_second_accepts_the_first_ones_circuit(circuit: Path):
-    before = (circuit / ARRAYS).stat().st_ino
-    ref = written(circuit.parent, circuit, publish=True)
-    assert (circuit / ARRAYS).stat().st_ino == before
-    assert names_in(circuit.parent) == [ref.digest]
-
-
 def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: Path):
     written(tmp_path / "copy", circuit, publish=True)
     edit_manifest(circuit, lambda document: document.update(format=0))
@@ -207,7 +239,7 @@ def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: P
 def test_what_a_dead_writer_left_is_removed_and_circuits_are_not(circuit: Path):
     code = (
         "import os, pathlib, sys; from cuzkd.formats.compiled_writer import CompiledWriter;"
-        "CompiledWriter(pathlib.Path(sys.argv[1])).__enter__().allocate('a', '<u8', (4096,)); os._exit(0)"
+        "CompiledWriter(pathlib.Path(sys.argv[1])).allocate('a', '<u8', (4096,)); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code, circuit.parent], check=True)
     assert len(names_in(circuit.parent)) == 2

@@ -17,7 +17,7 @@ import pytest
 from containers import Container
 from fixtures import Case, bundled, bundled_cases, each
 from hypothesis import HealthCheck, given, settings
-from key_mutations import ACCEPTED, MUTATIONS, Mutation, damaged
+from key_mutations import ACCEPTED, MUTATIONS, Mutation, damaged, pieces_of_a_huge_key
 from oracle import Key, evaluations, verifying_key, witness_values
 
 from cuzkd.errors import BadFile, CuzkdError, ResourceExhausted
@@ -201,6 +201,42 @@ def test_a_file_that_changes_while_it_is_compiled_never_stands_under_a_false_dig
         circuit = CompiledCircuit.open(directory)
         if directory.name in known:
             assert circuit.h.tobytes() == Container.parse(known[directory.name]).section(9)
+
+
+def test_progress_runs_through_the_file_in_order(tmp_path: Path):
+    data = bundled("squarings_bn128").zkey.read_bytes()
+    path, told = tmp_path / "key", []
+    path.write_bytes(data + bytes(100_000_000))
+    with path.open("rb") as key:
+        for _ in range(2):
+            compile_zkey(key.fileno(), "key", tmp_path, threads=1, report=lambda *stage: told.append(stage))
+    positions = [done for _, done, _ in told]
+    again = positions.index(0)
+    stages = [stage for stage, _, _ in told[:again]]
+    assert set(stages[:-1]) == {
+        "reading section 4 (coefficients)",
+        *(f"checking points of section {section}" for section in ("3 (IC)", "5 (A)", "6 (B1)", "7 (B2)")),
+        *(f"checking points of section {section}" for section in ("8 (C)", "9 (H)")),
+    }
+    assert told[again - 1] == ("writing key", len(data) + 100_000_000, len(data) + 100_000_000)
+    assert positions[:again] == sorted(positions[:again])
+    assert {stage for stage, _, _ in told[again:]} == {"reading key"}
+    assert positions[again:] == [0, 1 << 26]
+    assert {total for _, _, total in told} == {len(data) + 100_000_000}
+
+
+def test_a_key_whose_circuit_cannot_fit_on_the_disk_is_refused_before_it_is_read(tmp_path: Path):
+    """Of an hour's reading nothing is done: the file is one hole of two million million bytes."""
+    if os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize > 1 << 40:
+        pytest.skip("the disk is larger than the largest key")
+    fd = os.memfd_create("key")
+    for offset, data in pieces_of_a_huge_key(Curve.BLS12_381):
+        os.pwrite(fd, data, offset)
+    started = time.perf_counter()
+    with pytest.raises(ResourceExhausted, match=r"at least \d{13} bytes does not fit into the \d+ that"):
+        compile_zkey(fd, "key", tmp_path, threads=1)
+    os.close(fd)
+    assert time.perf_counter() - started < 1
 
 
 def test_a_full_disk_is_an_error_with_the_bytes_that_were_needed(tmp_path: Path):

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from types import ModuleType
 
 import numpy as np
 import py_arkworks_bls12381 as arkworks
 import pytest
+from points import GROUPS, WITH_OUTSIDE, killed_by_cofactor, multiply, outside_subgroup, point
 
 from cuzkd.kernels import _native, curve, native
 from cuzkd.kernels.curve import Group, combine, decode, encode, first_off_curve, first_outside_subgroup
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
-from cuzkd.kernels.reference import Twist, group1, group2, msm1, msm2, narrow, widen
-from cuzkd.model import G1, G2, Curve
+from cuzkd.kernels.reference import msm1, msm2
+from cuzkd.model import Curve
 
 BUILDS = [pytest.param(_native, id="portable"), pytest.param(native, id=native.arithmetic)]
-GROUPS = [(c, g) for c in Curve for g in Group]
-
-
-def oracle(c: Curve, group: Group) -> Twist:
-    return group1(c) if group is Group.G1 else group2(c)
-
-
-def point(c: Curve, group: Group, k: int) -> G1 | G2:
-    """k times the generator."""
-    if group is Group.G1:
-        return msm1(c, [PARAMS[c].g1], [k])
-    return msm2(c, [PARAMS[c].g2], [k])
-
-
-def outside_subgroup(c: Curve, group: Group, seed: int) -> G1 | G2:
-    """A random point of the curve or twist; it has order r with negligible probability only."""
-    source = random.Random(seed)
-    q = PARAMS[c].q
-    while True:
-        x = (source.randrange(q), source.randrange(q) if group is Group.G2 else 0)
-        found = oracle(c, group).lift(x)
-        if found is not None and (group is Group.G2 or found[1][1] == 0):
-            return found if group is Group.G2 else narrow(found)
-
-
-def killed_by_cofactor(c: Curve, group: Group, seed: int) -> G1 | G2:
-    """r times a random point: its order divides the cofactor."""
-    start = outside_subgroup(c, group, seed)
-    if group is Group.G1:
-        return narrow(group1(c).multiply(widen(start), PARAMS[c].r))  # type: ignore[arg-type]
-    return group2(c).multiply(start, PARAMS[c].r)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("c", "group"), GROUPS)
@@ -104,15 +73,14 @@ def test_subgroup_membership_is_being_killed_by_r(build: ModuleType, c: Curve, g
     others = [outside_subgroup(c, group, seed) for seed in range(8)]
     others += [killed_by_cofactor(c, group, seed) for seed in range(4)]
     for p in [*members, *others]:
-        wide = widen(p) if group is Group.G1 else p  # type: ignore[arg-type]
-        expected = oracle(c, group).multiply(wide, PARAMS[c].r) is None  # type: ignore[arg-type]
+        expected = multiply(c, group, p, PARAMS[c].r) is None
         array = encode(c, group, [p])
         outside = build.first_outside_subgroup(c.value, group is Group.G2, array, 1)
         assert (outside is None) == expected, p
         assert build.first_off_curve(c.value, group is Group.G2, array, 1) is None
 
 
-@pytest.mark.parametrize(("c", "group"), [g for g in GROUPS if g != (Curve.BN254, Group.G1)])
+@pytest.mark.parametrize(("c", "group"), WITH_OUTSIDE)
 def test_the_first_point_outside_the_subgroup_is_found(c: Curve, group: Group) -> None:
     array = encode(c, group, [point(c, group, 3)] * 100)
     stranger = encode(c, group, [outside_subgroup(c, group, 1)])

@@ -104,6 +104,17 @@ def test_nothing_is_deleted_that_a_file_on_its_way_in_is_about_to_find(daemon: D
     wait_until(lambda: not any(kept(daemon).values()), "everything is deleted")
 
 
+def test_a_circuit_is_added_though_the_process_that_reads_its_files_dies(daemon: Daemon) -> None:
+    ingest = daemon.worker(Role.INGEST).pid
+    os.kill(ingest, signal.SIGSTOP)
+    with daemon.client() as client, ThreadPoolExecutor(1) as pool:
+        adding = pool.submit(client.add_circuit, "mul", CASE.zkey, wasm=CASE.wasm, r1cs=CASE.r1cs)
+        wait_until(lambda: "circuit 'mul' of uid" in daemon.log(), "the circuit is submitted")
+        os.kill(ingest, signal.SIGKILL)
+        assert adding.result().wasm
+        assert client.prove(circuit="mul", inputs=[CASE.input]).publics == ((33,),)
+
+
 def test_names_survive_the_daemon(daemon: Daemon) -> None:
     with daemon.client() as client:
         added = client.add_circuit("mul", CASE.zkey, wasm=CASE.wasm, r1cs=CASE.r1cs)
