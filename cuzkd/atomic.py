@@ -80,16 +80,20 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Put `data` into the file `path`, mode 0600: at any moment it holds the old bytes or the new. OSError."""
-    handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+    """Put `data` into the file `path`, mode 0600: at any moment it holds the old bytes or the new. OSError.
+
+    For one writer at a time: what one that died has left is written over.
+    """
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with open(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(handle)
-        os.rename(temporary, path)
+        temporary.rename(path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink()
         raise
     _sync(path.parent, os.O_RDONLY | os.O_DIRECTORY)
 

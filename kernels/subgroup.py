@@ -29,7 +29,7 @@ SUBSETS = 128
 """How many sums are checked: points outside pass with a chance of 2^-SUBSETS."""
 
 POINTS_AT_ONCE = 1 << 17
-_FEW = 512
+_FEW = 256
 """Points up to which checking each is as fast."""
 
 _WIDEST = 14

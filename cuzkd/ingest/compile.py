@@ -183,10 +183,10 @@ class _Compilation:
 
     def _store_matrices(self) -> int:
         """Put the matrices into the writer; how many rows they have."""
-        a, b, values = self._matrices.finish()
-        self._writer.store("values", values)
-        for matrix, rows in (("a", a), ("b", b)):
+        self._writer.store("values", self._matrices.values())
+        for number, matrix in enumerate("ab"):
+            rows = self._matrices.take(number)
             self._writer.store(f"{matrix}.row_ptr", rows.row_ptr)
             self._writer.store(f"{matrix}.cols", rows.cols)
             self._writer.store(f"{matrix}.coeffs", rows.coeffs)
-        return len(a.row_ptr) - 1
+        return self._matrices.rows

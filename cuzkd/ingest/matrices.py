@@ -26,7 +26,11 @@ class Rows:
 
 
 class MatrixBuilder:
-    """Takes the entries piece by piece, checks each, and gives equal values one number."""
+    """Takes the entries piece by piece, checks each, and gives equal values one number.
+
+    `rows` is how many rows both matrices have: as many as the highest one used, at least one; the domain's others
+    are zero. Entries of one row keep their order, repeated ones stay apart.
+    """
 
     def __init__(self, name: str, header: ZkeyHeader, threads: int) -> None:
         self._name = name
@@ -35,6 +39,7 @@ class MatrixBuilder:
         self._taken = 0
         self._entries: tuple[list[tuple[U32, U32, U32]], ...] = ([], [])
         self._dictionary = Dictionary()
+        self.rows = 1
 
     def add(self, entries: npt.NDArray[np.void]) -> None:
         """Take the next entries (dtype `formats.zkey.COEFFICIENT`); BadFile naming the first bad one."""
@@ -46,30 +51,23 @@ class MatrixBuilder:
             entry = self._taken + int((codes == known + bad).argmax())
             where = f"{FORMAT.section_name(SECTION_COEFFICIENTS)}, entry {entry}"
             raise BadFile(f"{self._name}: {where}: the value is not below r")
+        self.rows = max(self.rows, int(entries["row"].max(initial=0)) + 1)
         for matrix, pieces in enumerate(self._entries):
             chosen = entries["matrix"] == matrix
             pieces.append((entries["row"][chosen], entries["signal"][chosen], codes[chosen]))
         self._taken += len(entries)
 
-    def finish(self) -> tuple[Rows, Rows, U64]:
-        """A, B and their common values (k, 4), as the key stores them.
+    def take(self, matrix: int) -> Rows:
+        """Matrix A (0) or B (1), once all entries are there; they are forgotten, as memory for both is dear."""
+        pieces = self._entries[matrix]
+        columns = zip(*pieces, strict=True) if pieces else [[np.empty(0, dtype=np.uint32)]] * 3
+        row, signal, code = (np.concatenate(column) for column in columns)
+        pieces.clear()
+        return _by_rows(row, signal, code, self.rows)
 
-        Both matrices have as many rows as the highest one used, at least one; the domain's others are zero.
-        Entries of one row keep their order, repeated ones stay apart.
-        """
-        joined = [_join(pieces) for pieces in self._entries]
-        rows = max([int(row.max()) + 1 for row, _, _ in joined if len(row)], default=1)
-        a, b = (_by_rows(row, signal, code, rows) for row, signal, code in joined)
-        return a, b, self._dictionary.values()
-
-
-def _join(pieces: list[tuple[U32, U32, U32]]) -> tuple[U32, U32, U32]:
-    if not pieces:
-        nothing = np.empty(0, dtype=np.uint32)
-        return nothing, nothing, nothing
-    row, signal, code = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    pieces.clear()
-    return row, signal, code
+    def values(self) -> U64:
+        """The values that both matrices' coeffs index, (k, 4), as the key stores them."""
+        return self._dictionary.values()
 
 
 def _by_rows(row: U32, signal: U32, code: U32, rows: int) -> Rows:

@@ -62,7 +62,7 @@ size_t dictionary_code(const nb::capsule& capsule, Limbs values, IndicesOut code
     require(values.shape(1) == 4 && values.shape(0) == codes.shape(0), "values are (n, 4), codes (n,)");
     Dictionary& dictionary = dictionary_of(capsule);
     nb::gil_scoped_release release;
-    for (size_t i = 0; i < values.shape(0); ++i) codes.data()[i] = dictionary.code(values.data() + 4 * i);
+    dictionary.code(values.data(), values.shape(0), codes.data());
     return dictionary.size();
 }
 

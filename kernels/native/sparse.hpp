@@ -91,11 +91,21 @@ class Dictionary {
   public:
     explicit Dictionary(uint64_t seed) : seed_(seed * 0x9e3779b97f4a7c15ull), slots_(1u << 10, kEmpty) {}
 
-    uint32_t code(const uint64_t value[4]) {
-        for (size_t i = hash(value) & mask();; i = (i + 1) & mask()) {
-            const uint32_t found = slots_[i];
-            if (found == kEmpty) return insert(i, value);
-            if (std::memcmp(table_.data() + 4 * size_t{found}, value, 32) == 0) return found;
+    // codes[i] for count values of four limbs each. Memory is asked for some values ahead of its use.
+    void code(const uint64_t* values, size_t count, uint32_t* codes) {
+        uint64_t hashes[kAhead];
+        for (size_t begin = 0; begin < count; begin += kAhead) {
+            const size_t some = count - begin < kAhead ? count - begin : kAhead;
+            const uint64_t* value = values + 4 * begin;
+            for (size_t i = 0; i < some; ++i) {
+                hashes[i] = hash(value + 4 * i);
+                __builtin_prefetch(&slots_[hashes[i] & mask()]);
+            }
+            for (size_t i = 0; i < some; ++i) {
+                const uint32_t likely = slots_[hashes[i] & mask()];
+                if (likely != kEmpty) __builtin_prefetch(&table_[4 * size_t{likely}]);
+            }
+            for (size_t i = 0; i < some; ++i) codes[begin + i] = code(value + 4 * i, hashes[i]);
         }
     }
 
@@ -104,6 +114,7 @@ class Dictionary {
 
   private:
     static constexpr uint32_t kEmpty = 0xffffffffu;
+    static constexpr size_t kAhead = 32;
 
     size_t mask() const { return slots_.size() - 1; }
 
@@ -114,6 +125,14 @@ class Dictionary {
             h ^= h >> 32;
         }
         return h;
+    }
+
+    uint32_t code(const uint64_t value[4], uint64_t hashed) {
+        for (size_t i = hashed & mask();; i = (i + 1) & mask()) {
+            const uint32_t found = slots_[i];
+            if (found == kEmpty) return insert(i, value);
+            if (std::memcmp(table_.data() + 4 * size_t{found}, value, 32) == 0) return found;
+        }
     }
 
     uint32_t insert(size_t slot, const uint64_t value[4]) {

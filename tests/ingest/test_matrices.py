@@ -32,7 +32,7 @@ def built(case: Case, entries: np.ndarray, piece: int):
     builder = MatrixBuilder("key", header_of(case), threads=1)
     for start in range(0, len(entries), piece):
         builder.add(entries[start : start + piece])
-    return builder.finish()
+    return builder.take(0), builder.take(1), builder.values()
 
 
 @each(bundled_cases())

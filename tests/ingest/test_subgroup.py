@@ -7,15 +7,20 @@ from pathlib import Path
 import pytest
 from containers import Container, patch
 from fixtures import bundled
-from points import outside_subgroup
+from points import of_smallest_order, outside_subgroup
 
 from cuzkd.errors import BadFile
 from cuzkd.formats.compiled import CompiledCircuit, find_compiled
+from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.ingest.compile import compile_zkey
 from cuzkd.ipc.messages import PointChecks
 from cuzkd.kernels.curve import Group, encode
 from cuzkd.model import CircuitRef, Curve
+from cuzkd.setup.proving_key import make_proving_key
+from cuzkd.setup.secrets import ToxicWaste
+from cuzkd.setup.workloads import Workload, make_instance
 
+BLS = Curve.BLS12_381
 HEADER_BETA2 = 2
 """beta2 stands behind two G1 points in section 2."""
 
@@ -48,6 +53,26 @@ def test_g2_of_both_curves_is_checked(curve: Curve, tmp_path: Path):
 def test_g1_of_bls12_381_is_checked_in_every_section(type_: int, tmp_path: Path):
     with pytest.raises(BadFile, match=rf"section {type_} .*: point 1 is not in the subgroup of order r"):
         compile_with(Curve.BLS12_381, type_, 2 * 48, Group.G1, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("curve", "type_", "group"), [(c, 7, Group.G2) for c in Curve] + [(BLS, 9, Group.G1)]
+)
+def test_one_of_a_thousand_points_is_named(curve: Curve, type_: int, group: Group, tmp_path: Path):
+    system = make_instance(curve, Workload.DENSE, 10).system
+    with (tmp_path / "key").open("w+b") as key:
+        write_zkey(key, make_proving_key(system, ToxicWaste.draw(curve), 1), "made by a test")
+        key.seek(0)
+        compile_zkey(key.fileno(), "key", tmp_path / "circuits", threads=2)
+        parts = Container.parse(key.read())
+    stranger = encode(curve, group, [of_smallest_order(curve, group)]).tobytes()
+    payload = patch(parts.section(type_), 777 * len(stranger), stranger)
+    (tmp_path / "bad").write_bytes(parts.with_section(type_, payload).build())
+    with (
+        (tmp_path / "bad").open("rb") as key,
+        pytest.raises(BadFile, match=rf"{type_} .*: point 777 is not in"),
+    ):
+        compile_zkey(key.fileno(), "bad", tmp_path / "circuits", threads=2)
 
 
 def test_every_point_of_g1_of_bn254_is_of_order_r(tmp_path: Path):
