@@ -7,6 +7,7 @@ import contextlib
 import faulthandler
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Iterator
@@ -32,6 +33,8 @@ def run(config: Config) -> int:
     logs.setup("supervisor")
     faulthandler.enable()
     os.umask(0o077)
+    # witnesses are secret, and a core file of any process of the daemon would hold some
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # held back until the loop handles them, and again when it has ended: then this process is about to
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     chosen = backend.choose(config.backend)
