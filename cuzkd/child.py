@@ -51,12 +51,17 @@ class Process:
     """One life of a child: its pidfd, its channel and its death pipe."""
 
     def __init__(
-        self, worker: Worker, popen: subprocess.Popen[bytes], channel: NonBlockingChannel, death: int
+        self,
+        worker: Worker,
+        popen: subprocess.Popen[bytes],
+        pidfd: int,
+        channel: NonBlockingChannel,
+        death: int,
     ) -> None:
         self.worker = worker
         self.pid = popen.pid
         self.channel = channel
-        self.pidfd = os.pidfd_open(popen.pid)
+        self.pidfd = pidfd
         self._popen = popen
         self._death = death
 
@@ -123,6 +128,7 @@ def spawn(settings: Settings, incarnation: int) -> BootingChild:
     """Start a child as a program of its own, in a session of its own so that no terminal signals it.
 
     Call from the supervisor's main thread: the child asks the kernel to be killed when that thread ends.
+    `OSError` when there are no descriptors or processes left; nothing of it runs or stays open then.
     """
     worker = Worker(settings.role, settings.index, incarnation)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -157,4 +163,14 @@ def spawn(settings: Settings, incarnation: int) -> BootingChild:
     finally:
         theirs.close()
         os.close(death_read)
-    return BootingChild(Process(worker, popen, NonBlockingChannel(ours, _MAX_QUEUED_BYTES), death_write))
+    try:
+        pidfd = os.pidfd_open(popen.pid)
+    except OSError:
+        # without a pidfd its death would not be seen: end it here
+        popen.kill()
+        popen.wait()
+        ours.close()
+        os.close(death_write)
+        raise
+    channel = NonBlockingChannel(ours, _MAX_QUEUED_BYTES)
+    return BootingChild(Process(worker, popen, pidfd, channel, death_write))

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from cuzkd.errors import BadConfig
-from cuzkd.model import PAGE_BYTES
+from cuzkd.model import MAX_PARTITIONS, PAGE_BYTES
 
 SHM_DIR: Final = Path("/dev/shm")  # noqa: S108  # where Linux keeps POSIX shared memory; no file is made by name
 SOCKET_NAME: Final = "cuzkd.sock"
-_SOCKET_PATH_MAX = 107  # sun_path holds 108 bytes, the last of them zero
+SOCKET_PATH_MAX: Final = 107  # sun_path holds 108 bytes, the last of them zero
 
 _SIZE_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _DURATION_UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
@@ -173,8 +173,8 @@ def _absolute_path(value: object) -> Path:
 
 def _runtime_path(value: object) -> Path:
     path = _absolute_path(value)
-    if len(os.fsencode(path / SOCKET_NAME)) > _SOCKET_PATH_MAX:
-        raise ValueError(f"a path short enough for a socket in it ({_SOCKET_PATH_MAX} bytes with the name)")
+    if len(os.fsencode(path / SOCKET_NAME)) > SOCKET_PATH_MAX:
+        raise ValueError(f"a path short enough for a socket in it ({SOCKET_PATH_MAX} bytes with the name)")
     return path
 
 
@@ -189,23 +189,23 @@ def _backend(value: object) -> Backend:
 
 def _default_runtime_dir(_: Mapping[str, Any]) -> Path:
     if directory := os.environ.get("RUNTIME_DIRECTORY"):
-        return _from_environment("RUNTIME_DIRECTORY", directory.split(":")[0])
+        return _from_environment("RUNTIME_DIRECTORY", directory.split(":")[0], _runtime_path)
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
-        return _from_environment("XDG_RUNTIME_DIR", f"{directory}/cuzkd")
+        return _from_environment("XDG_RUNTIME_DIR", f"{directory}/cuzkd", _runtime_path)
     uid = os.geteuid()
     return Path("/run/cuzkd") if uid == 0 else Path(f"/tmp/cuzkd-{uid}")  # noqa: S108  # 0700, its owner checked
 
 
 def _default_state_dir(keys: Mapping[str, Any]) -> Path:
     if directory := os.environ.get("STATE_DIRECTORY"):
-        return _from_environment("STATE_DIRECTORY", directory.split(":")[0])
+        return _from_environment("STATE_DIRECTORY", directory.split(":")[0], _absolute_path)
     runtime_dir: Path = keys["runtime_dir"]
     return runtime_dir / "state"
 
 
-def _from_environment(variable: str, value: str) -> Path:
+def _from_environment(variable: str, value: str, parse: Callable[[object], Path]) -> Path:
     try:
-        return _runtime_path(value)
+        return parse(value)
     except ValueError as error:
         raise BadConfig(f"${variable} is {value!r}; it should hold {error}") from None
 
@@ -239,7 +239,7 @@ _KEYS: Final[dict[str, _Key]] = {
     "gpu.threads": _Key(_integer(1, 1024), lambda _: _cores()),
     "pool.limit": _Key(parse_size, _default_pool_limit),
     "jobs.max_queued": _Key(_integer(1, 100_000), lambda _: 256),
-    "jobs.max_partitions": _Key(_integer(1, 8192), lambda _: 1024),
+    "jobs.max_partitions": _Key(_integer(1, MAX_PARTITIONS), lambda _: 1024),
     "jobs.max_attempts": _Key(_integer(1, 100), lambda _: 3),
     "limits.payload": _Key(parse_size, lambda _: 64 << 30),
     "limits.witness_time": _Key(parse_duration_s, lambda _: 60.0),

@@ -2,7 +2,8 @@
 
 A request has one answer (or one stream of answers), which may come much later: a `Reply` is the way back.
 The connection is closed when a frame does not become whole in time, when the client does not read its
-answers, and after any breach of the protocol.
+answers, and after any breach of the protocol. Requests that came at once are done in turns, so that a client
+with thousands of them holds up nobody.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cuzkd.pace import Pace
 MAX_OUTSTANDING = 64
 FRAME_DEADLINE_S = 10.0
 WRITE_DEADLINE_S = 30.0
+TURN_S = 0.005
 _STREAM_AHEAD_BYTES = 1 << 18
 
 _log = logging.getLogger(__name__)
@@ -126,6 +128,7 @@ class Connection:
         self._requests = requests
         self._streams: deque[tuple[int, Iterator[Message]]] = deque()
         self._pending: dict[Reply, Callable[[], object] | None] = {}
+        self._begun: Reply | None = None
         self._ending = False
         self._paused = False
         self._frame_since: float | None = time.monotonic()
@@ -143,6 +146,7 @@ class Connection:
             raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
         reply = Reply(self, request_id, self._loop)
         self._pending[reply] = None
+        self._begun = reply
         return reply
 
     def answer(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
@@ -203,10 +207,18 @@ class Connection:
             self.attached.pop().close()
 
     def _on_readable(self) -> None:
+        self._take_turn(self._channel.on_readable())
+
+    def _take_turn(self, messages: Iterator[Received]) -> None:
+        """Do requests for a short time; what is left of those that came is done when others had their turn."""
+        until = time.monotonic() + TURN_S
         try:
-            for received in self._channel.on_readable():
+            for received in messages:
                 with received.descriptors:
                     self._dispatch(received)
+                if time.monotonic() > until:
+                    self._give_turn()
+                    return
         except ChannelClosed:
             self.close()
         except (BadRequest, VersionMismatch, ResourceExhausted) as error:
@@ -218,15 +230,37 @@ class Connection:
             self._note_frame_begin()
             self._pause_if_behind()
 
+    def _give_turn(self) -> None:
+        """Read nothing until what came is done, which the client has not to answer for."""
+        if self.closed or self._ending:
+            return
+        self._frame_since = None
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        if self.closed or self._ending:
+            return
+        self._loop.add_reader(self._channel.fileno(), self._on_readable)
+        self._take_turn(self._channel.waiting())
+
     def _dispatch(self, received: Received) -> None:
         if self._ending or self.closed:
             return
+        self._begun = None
         try:
             self._requests.received(self, received)
         except (BadRequest, VersionMismatch) as error:
             self.end_with(error, received.request_id)
         except CuzkdError as error:
-            self._queue(received.request_id, iter((Failure.of(error),)))
+            self._refuse(received.request_id, error)
+
+    def _refuse(self, request_id: int, error: CuzkdError) -> None:
+        """Answer a request that could not be begun with, or was begun with and then refused."""
+        if self._begun is None:
+            self._queue(request_id, iter((Failure.of(error),)))
+        else:
+            self._begun.fail(error)
 
     def _pause_if_behind(self) -> None:
         """Read nothing more from a client that does not read its answers, until it does."""

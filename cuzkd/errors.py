@@ -143,7 +143,7 @@ class NotFound(Refused):
     """No such job or circuit."""
 
     code = "not_found"
-    default_advice = "list what exists with cuzkctl; finished jobs are kept for a limited time only"
+    default_advice = "see what there is with `cuzkctl status`; finished jobs are kept for a limited time only"
 
 
 class Busy(CuzkdError):
@@ -241,7 +241,7 @@ class BootFailed(CuzkdError):
 
 
 def _by_code(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
-    """The classes below `cls` that have a code of their own; for others the one above stands."""
+    """Classes by their code; one without a code of its own goes by its parent's, and comes back as that."""
     found = {cls.code: cls} if "code" in vars(cls) else {}
     for child in cls.__subclasses__():
         found.update(_by_code(child))
@@ -249,7 +249,7 @@ def _by_code(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
 
 
 def from_wire(code: str, message: str, advice: str) -> CuzkdError:
-    """The error that a peer described; an unknown code becomes a plain `CuzkdError` that keeps its text."""
+    """The error that a peer described; an unknown code becomes an `InternalError` that keeps its text."""
     cls = _by_code(CuzkdError).get(code)
     if cls is None:
         return InternalError(f"{code}: {message}", advice=advice)

@@ -45,10 +45,19 @@ class _LineFormatter(logging.Formatter):
 def setup(role: str, level: str = "INFO") -> None:
     """Send every logger's lines to standard error, marked with the process's role (`gpu`, `synthesis 1`)."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_LineFormatter(role, for_journal="JOURNAL_STREAM" in os.environ))
+    handler.setFormatter(_LineFormatter(role, for_journal=_goes_to_journal(2)))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+
+
+def _goes_to_journal(fd: int) -> bool:
+    """Whether the open file is the one of `JOURNAL_STREAM`; a shell below a unit inherits the variable only."""
+    try:
+        facts = os.fstat(fd)
+    except OSError:
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{facts.st_dev}:{facts.st_ino}"
 
 
 class PartitionLog(logging.LoggerAdapter[logging.Logger]):

@@ -8,6 +8,8 @@ from cuzkd.records import record
 
 PAGE_BYTES = 4096
 SCALAR_BYTES = 32
+MAX_PARTITIONS = 8192
+"""The most that any configuration may allow a job to have."""
 
 
 class Curve(enum.StrEnum):

@@ -212,6 +212,7 @@ class Server:
             raise TooLarge(f"more than {most} files for one job")
         if sum(len(other.attached) for other in self._connections) > self._limits.attached:
             raise Busy("the daemon's clients have attached too many files")
+        reply = connection.new_reply(received.request_id)
         files = [
             Attachment(fd, printable(name))
             for fd, name in zip(received.descriptors.take(), message.names, strict=True)
@@ -224,7 +225,7 @@ class Server:
                 file.close()
             raise
         connection.attached += files
-        connection.new_reply(received.request_id).send(Attached(len(connection.attached)))
+        reply.send(Attached(len(connection.attached)))
 
     def _submit(self, connection: Connection, message: JobSubmit, request_id: int) -> None:
         if (message.circuit is None) == (message.zkey is None):

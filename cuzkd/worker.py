@@ -143,9 +143,11 @@ class Stopwatch:
     def __call__(self, phase: Phase) -> Iterator[None]:
         """Report the phase while the block runs, and add up its time."""
         begin = time.monotonic()
-        with self._runtime.phase(self._partition, phase):
-            yield
-        self._seconds[phase] = self._seconds.get(phase, 0.0) + time.monotonic() - begin
+        try:
+            with self._runtime.phase(self._partition, phase):
+                yield
+        finally:
+            self._seconds[phase] = self._seconds.get(phase, 0.0) + time.monotonic() - begin
 
     def __str__(self) -> str:
         phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self._seconds.items())

@@ -136,12 +136,16 @@ class NonBlockingChannel:
         return self._reader.inbox.in_frame
 
     def on_readable(self) -> Iterator[Received]:
-        """Read once and yield the messages that are whole; the caller goes through them to the end.
+        """Read once and yield the messages that are whole; what the caller does not take is `waiting`.
 
         Messages before a breach are yielded before it is raised. Closing the channel ends the iteration.
         """
         with contextlib.suppress(BlockingIOError):
             self._reader.read()
+        yield from self.waiting()
+
+    def waiting(self) -> Iterator[Received]:
+        """Yield the messages that came whole before and were not taken; reads nothing."""
         while (received := self._reader.inbox.take()) is not None:
             yield received
 

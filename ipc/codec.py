@@ -16,7 +16,7 @@ from cuzkd.ipc.schema import Kind, Mismatch, record_schema
 def encode(message: Message, request_id: int = 0, descriptors: int = 0) -> bytes:
     """The whole frame of a message that travels with this many file descriptors.
 
-    `TooLarge` when the payload is over the type's limit; `InternalError` naming the field when a value is
+    `TooLarge` when the payload or an array is over the type's limit; `InternalError` naming the field when a value is
     not what its annotation says.
     """
     cls = type(message)
@@ -31,6 +31,13 @@ def encode(message: Message, request_id: int = 0, descriptors: int = 0) -> bytes
         fields = record_schema(cls).pack(message)
     except Mismatch as error:
         raise InternalError(f"{name}: {error}") from None
+    assert isinstance(fields, dict)
+    for field, value in fields.items():
+        if isinstance(value, list) and len(value) > cls.MAX_ITEMS:
+            raise TooLarge(
+                f"{name}: {field} has {len(value)} items, the limit is {cls.MAX_ITEMS}",
+                advice="split the request: the items of a frame are limited",
+            )
     payload: bytes = msgpack.packb(fields, strict_types=True)
     if len(payload) > cls.MAX_BYTES:
         raise TooLarge(
@@ -43,7 +50,7 @@ def encode(message: Message, request_id: int = 0, descriptors: int = 0) -> bytes
 def decode(header: Header, payload: bytes) -> Message:
     """The message of a frame; `BadRequest` naming the field for every payload that is not exactly one."""
     cls = MESSAGES[header.type]
-    source = _Payload(payload)
+    source = _Payload(payload, cls.MAX_ITEMS)
     try:
         message = record_schema(cls).read(source)
         source.finish()
@@ -56,8 +63,9 @@ def decode(header: Header, payload: bytes) -> Message:
 class _Payload:
     """A payload as a source of values; reads with msgpack only what the first byte shows to be harmless."""
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self, payload: bytes, max_items: int) -> None:
         self._bytes = payload
+        self._max_items = max_items
         size = max(1, len(payload))
         self._unpacker: Any = msgpack.Unpacker(
             raw=False, read_size=size, max_buffer_size=size, max_array_len=0, max_map_len=0, max_ext_len=0
@@ -79,7 +87,7 @@ class _Payload:
             raise Mismatch("the payload ends early") from None
 
     def count(self, kind: Kind) -> int:
-        """Refuses a count that the bytes left cannot hold: each item takes one byte at least."""
+        """Refuses a count that the bytes left cannot hold (each item takes one byte at least) or over the limit."""
         take = self._unpacker.read_map_header if kind is Kind.MAP else self._unpacker.read_array_header
         try:
             count: int = take()
@@ -87,6 +95,8 @@ class _Payload:
             raise Mismatch("the payload ends early") from None
         if count * (2 if kind is Kind.MAP else 1) > len(self._bytes) - self._unpacker.tell():
             raise Mismatch(f"{kind} of {count} items is larger than the payload")
+        if count > self._max_items:
+            raise Mismatch(f"{kind} of {count} items, the limit is {self._max_items}")
         return count
 
     def finish(self) -> None:

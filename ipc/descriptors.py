@@ -18,6 +18,12 @@ _INT_BYTES = array.array("i").itemsize
 _CONTROL_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * _INT_BYTES)
 
 
+class OutOfDescriptors(ResourceExhausted):
+    """This process can hold no more descriptors."""
+
+    default_advice = "raise LimitNOFILE, or attach fewer files at a time"
+
+
 class Descriptors:
     """A fixed list of open descriptors. Reading it lends them; `take` gives them away; `close` ends them.
 
@@ -31,7 +37,7 @@ class Descriptors:
 
     @classmethod
     def duplicate(cls, fds: Iterable[int]) -> Descriptors:
-        """Own close-on-exec duplicates; `ResourceExhausted` when the process has no more descriptors."""
+        """Own close-on-exec duplicates; `OutOfDescriptors` when the process has no more descriptors."""
         own = cls()
         try:
             for fd in fds:
@@ -40,7 +46,7 @@ class Descriptors:
             own.close()
             if error.errno != errno.EMFILE:
                 raise
-            raise _out_of_descriptors() from error
+            raise OutOfDescriptors("the process is out of file descriptors") from error
         return own
 
     def __len__(self) -> int:
@@ -80,7 +86,7 @@ def receive_into(sock: socket.socket, buffer: bytearray) -> tuple[int, Descripto
     """Read once, without waiting: how many bytes came (0 at the end of the stream), and descriptors.
 
     Descriptors are close-on-exec. When control data was cut, all that arrived are closed: `BadRequest` if
-    the peer sent more than a frame may carry, `ResourceExhausted` if this process can hold no more.
+    the peer sent more than a frame may carry, `OutOfDescriptors` if this process can hold no more.
     `BlockingIOError` when there is nothing to read.
     """
     how = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
@@ -94,7 +100,7 @@ def receive_into(sock: socket.socket, buffer: bytearray) -> tuple[int, Descripto
         came = len(descriptors)
         descriptors.close()
         if came < MAX_DESCRIPTORS:
-            raise _out_of_descriptors()
+            raise OutOfDescriptors("the process is out of file descriptors")
         raise BadRequest(f"more than {MAX_DESCRIPTORS} descriptors came at once")
     return size, descriptors
 
@@ -111,9 +117,3 @@ def send_some(sock: socket.socket, data: bytes | memoryview, fds: Sequence[int] 
         if error.errno != errno.ETOOMANYREFS:
             raise
         raise ResourceExhausted("too many file descriptors are in flight") from error
-
-
-def _out_of_descriptors() -> ResourceExhausted:
-    return ResourceExhausted(
-        "the process is out of file descriptors", advice="raise LimitNOFILE, or attach fewer files at a time"
-    )

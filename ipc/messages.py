@@ -2,8 +2,9 @@
 
 Allowed field types: bool, int (64-bit), float, str, bytes, `X | None`, `tuple[X, ...]`, fixed tuples, enums
 of strings, and records of these. `TYPE` is the message's number on the wire and never reused;
-`MAX_BYTES` bounds the payload before a byte of it is read; `DESCRIPTORS` says how many file descriptors
-the frame carries at most.
+`MAX_BYTES` bounds the payload before a byte of it is read, `MAX_ITEMS` every array in it before an item is (a
+megabyte of empty strings takes a second to read); `DESCRIPTORS` says how many file descriptors the frame
+carries at most.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import ClassVar
 
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.handle import Handle
-from cuzkd.model import CircuitRef, Curve, JobState, PartitionId, Phase, Role
+from cuzkd.model import MAX_PARTITIONS, CircuitRef, Curve, JobState, PartitionId, Phase, Role
 from cuzkd.records import record
 
 PROTOCOL_VERSION = 1
@@ -27,6 +28,7 @@ class Message:
     __slots__ = ()
     TYPE: ClassVar[int]
     MAX_BYTES: ClassVar[int] = 4096
+    MAX_ITEMS: ClassVar[int] = 1024
     DESCRIPTORS: ClassVar[int] = 0
 
 
@@ -84,6 +86,7 @@ class Attach(Message):
 
     TYPE: ClassVar[int] = 18
     MAX_BYTES: ClassVar[int] = 1 << 18
+    MAX_ITEMS: ClassVar[int] = MAX_DESCRIPTORS
     DESCRIPTORS: ClassVar[int] = MAX_DESCRIPTORS
 
     names: tuple[str, ...]
@@ -116,6 +119,7 @@ class JobSubmit(Message):
 
     TYPE: ClassVar[int] = 20
     MAX_BYTES: ClassVar[int] = 1 << 16
+    MAX_ITEMS: ClassVar[int] = MAX_PARTITIONS
 
     circuit: str | None
     zkey: int | None
@@ -245,6 +249,7 @@ class Circuits(Message):
 
     TYPE: ClassVar[int] = 35
     MAX_BYTES: ClassVar[int] = MAX_FRAME_BYTES
+    MAX_ITEMS: ClassVar[int] = 1 << 13
 
     circuits: tuple[CircuitInfo, ...]
 

@@ -171,6 +171,17 @@ def test_systemd_directories_come_first(monkeypatch: pytest.MonkeyPatch) -> None
     assert (config.runtime_dir, config.state_dir) == (Path("/run/cuzkd"), Path("/var/lib/cuzkd"))
 
 
+def test_only_the_runtime_directory_has_to_be_short_enough_for_a_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long = "/var/lib/" + 20 * "directory/"
+    monkeypatch.setenv("STATE_DIRECTORY", long)
+    assert Config.load().state_dir == Path(long)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", long)
+    with pytest.raises(BadConfig, match="short enough for a socket"):
+        Config.load()
+
+
 def test_the_runtime_directory_without_any_environment_depends_on_the_user(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,1 +1,1 @@
-"""Readers and writers of the file formats; no field arithmetic happens here."""
+"""Readers and writers of the file formats; what they need of arithmetic is in `cuzkd.kernels`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +25,7 @@ from cuzkd.formats.compiled import (
 from cuzkd.ipc.messages import PointChecks
 from cuzkd.model import CircuitRef, page_align
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADVICE = "free space in the state directory"
 
 
@@ -31,11 +34,14 @@ class CompiledWriter:
 
     def __init__(self, circuits_dir: Path) -> None:
         self._circuits_dir = circuits_dir
-        self._new = NewDirectory(circuits_dir)
-        self._arrays = self._new.path / ARRAYS
-        self._file = os.open(self._arrays, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._end = 0
         self._places: dict[str, ArrayPlace] = {}
+        with self._room("the directory"), contextlib.ExitStack() as undo:
+            self._new = undo.enter_context(NewDirectory(circuits_dir))
+            self._arrays = self._new.path / ARRAYS
+            self._file = os.open(self._arrays, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            undo.callback(os.close, self._file)
+            self._undo = undo.pop_all()
 
     def __enter__(self) -> CompiledWriter:
         return self
@@ -43,8 +49,7 @@ class CompiledWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._file)
-        self._new.__exit__(kind, error, trace)
+        self._undo.close()
 
     def expect(self, size_bytes: int) -> None:
         """ResourceExhausted unless the disk has room for so much; cheaper to know before the work than after."""
@@ -67,16 +72,9 @@ class CompiledWriter:
         if place.size_bytes == 0:
             return np.empty(shape, dtype=dtype)
         end = page_align(self._end + place.size_bytes)
-        try:
+        with self._room(f"{end} bytes"):
             # Without reserved blocks a full disk would be a SIGBUS at the first touch, not an error.
             os.posix_fallocate(self._file, self._end, end - self._end)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
-            raise ResourceExhausted(
-                f"{self._circuits_dir}: no room for {end} bytes of a compiled circuit: {error.strerror}",
-                advice=_ADVICE,
-            ) from error
         self._end = end
         return np.memmap(self._arrays, dtype=dtype, mode="r+", offset=place.offset, shape=shape)
 
@@ -87,7 +85,21 @@ class CompiledWriter:
     def publish(self, ref: CircuitRef, key_bytes: int, points: PointChecks) -> None:
         """Make the circuit appear under its digest, unless one is there of which as much was checked."""
         manifest = Manifest(ref, key_bytes, points, self._places)
-        (self._new.path / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
-        found = find_compiled(self._circuits_dir, ref.digest)
-        if found is None or not found.satisfies(points):
-            self._new.publish(ref.digest)
+        with self._room("the manifest"):
+            (self._new.path / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
+            found = find_compiled(self._circuits_dir, ref.digest)
+            if found is None or not found.satisfies(points):
+                self._new.publish(ref.digest)
+
+    @contextlib.contextmanager
+    def _room(self, what: str) -> Iterator[None]:
+        """Have a full disk told as such; other failures of the block stay what they are."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise ResourceExhausted(
+                f"{self._circuits_dir}: no room for {what} of a compiled circuit: {error.strerror}",
+                advice=_ADVICE,
+            ) from error

@@ -27,6 +27,7 @@ SECTION_B1 = 6
 SECTION_B2 = 7
 SECTION_C = 8
 SECTION_H = 9
+SECTION_CONTRIBUTIONS = 10
 
 FORMAT = Format(
     kind="zkey",
@@ -43,7 +44,7 @@ FORMAT = Format(
             SECTION_B2: "B2",
             SECTION_C: "C",
             SECTION_H: "H",
-            10: "contributions",
+            SECTION_CONTRIBUTIONS: "contributions",
         }
     ),
 )
@@ -54,7 +55,8 @@ COEFFICIENT = np.dtype([("matrix", "<u4"), ("row", "<u4"), ("signal", "<u4"), ("
 MAX_PUBLIC = 32_000
 """What a proof's public inputs may be for one frame of the protocol to carry them."""
 
-_PROTOCOLS = {1: "Groth16", 2: "PLONK", 10: "FFLONK"}
+GROTH16 = 1
+_PROTOCOLS = {GROTH16: "Groth16", 2: "PLONK", 10: "FFLONK"}
 _HEADER_LAYOUT = (("alpha1", 1), ("beta1", 1), ("beta2", 2), ("gamma2", 2), ("delta1", 1), ("delta2", 2))
 
 
@@ -129,7 +131,7 @@ def _check_protocol(file: BinFile) -> bytes:
         raise file.error(f"{FORMAT.section_name(SECTION_PROTOCOL)} has {section.size} bytes, not 4")
     data = file.read(section, 4)
     protocol = int.from_bytes(data, "little")
-    if protocol != 1:
+    if protocol != GROTH16:
         known = _PROTOCOLS.get(protocol)
         what = f"a {known} key" if known else f"a key of the unknown proof system {protocol}"
         raise Unsupported(

@@ -10,10 +10,24 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from cuzkd.formats.zkey import COEFFICIENT
+from cuzkd.formats.zkey import (
+    COEFFICIENT,
+    FORMAT,
+    GROTH16,
+    SECTION_A,
+    SECTION_B1,
+    SECTION_B2,
+    SECTION_C,
+    SECTION_COEFFICIENTS,
+    SECTION_CONTRIBUTIONS,
+    SECTION_H,
+    SECTION_HEADER,
+    SECTION_IC,
+    SECTION_PROTOCOL,
+)
 from cuzkd.kernels.evaluate import Csr
 from cuzkd.kernels.params import PARAMS
-from cuzkd.model import Curve
+from cuzkd.model import SCALAR_BYTES, Curve
 
 Points = npt.NDArray[np.uint64]
 
@@ -54,8 +68,8 @@ def _header(key: ProvingKey) -> bytes:
         [
             struct.pack("<I", coordinate),
             params.q.to_bytes(coordinate, "little"),
-            struct.pack("<I", 32),
-            params.r.to_bytes(32, "little"),
+            struct.pack("<I", SCALAR_BYTES),
+            params.r.to_bytes(SCALAR_BYTES, "little"),
             struct.pack("<III", key.num_vars, key.num_public, 1 << key.log_domain),
             *(p.tobytes() for p in (key.alpha1, key.beta1, key.beta2, key.gamma2, key.delta1, key.delta2)),
         ]
@@ -96,20 +110,27 @@ def _contributions(key: ProvingKey, note: str) -> bytes:
 
 
 def write_zkey(out: BinaryIO, key: ProvingKey, note: str) -> None:
-    """Write the key to a seekable file, with one contribution record named `note`."""
-    out.write(b"zkey" + struct.pack("<II", 1, 10))
+    """Write the key, with one contribution record named `note`."""
+    out.write(struct.pack("<4sII", FORMAT.magic, FORMAT.version, len(FORMAT.names)))
     coefficients_bytes = 4 + COEFFICIENT.itemsize * (len(key.matrix_a.cols) + len(key.matrix_b.cols))
-    _section(out, 1, struct.pack("<I", 1))
-    _section(out, 2, _header(key))
-    _section(out, 3, key.ic.tobytes())
-    out.write(struct.pack("<IQ", 4, coefficients_bytes))
+    _section(out, SECTION_PROTOCOL, struct.pack("<I", GROTH16))
+    _section(out, SECTION_HEADER, _header(key))
+    _section(out, SECTION_IC, key.ic.tobytes())
+    out.write(struct.pack("<IQ", SECTION_COEFFICIENTS, coefficients_bytes))
     for chunk in _coefficients(key):
         out.write(chunk)
-    for number, points in ((5, key.a), (6, key.b1), (7, key.b2), (8, key.c), (9, key.h)):
+    queries = {
+        SECTION_A: key.a,
+        SECTION_B1: key.b1,
+        SECTION_B2: key.b2,
+        SECTION_C: key.c,
+        SECTION_H: key.h,
+    }
+    for number, points in queries.items():
         out.write(struct.pack("<IQ", number, points.nbytes))
         for begin in range(0, len(points), _ROWS_AT_ONCE):
             out.write(np.ascontiguousarray(points[begin : begin + _ROWS_AT_ONCE]).tobytes())
-    _section(out, 10, _contributions(key, note))
+    _section(out, SECTION_CONTRIBUTIONS, _contributions(key, note))
 
 
 def _section(out: BinaryIO, number: int, payload: bytes) -> None:

@@ -30,7 +30,8 @@ def copy_payload(source: int, name: str, target: Path, limit_bytes: int) -> Copi
     """Copy the open file `source` from its start to the new file `target`, mode 0600.
 
     `Refused` for what is not a regular file, `TooLarge` past the limit, `BadFile` when the file changed its
-    size while it was read, `ResourceExhausted` when the spool's disk is full. No file is left after an error.
+    size while it was read or cannot be read, `ResourceExhausted` when the spool's disk is full. No file is left
+    after an error.
     """
     info = os.fstat(source)
     if not stat.S_ISREG(info.st_mode):
@@ -46,7 +47,12 @@ def copy_payload(source: int, name: str, target: Path, limit_bytes: int) -> Copi
 
 @contextlib.contextmanager
 def _new_file(path: Path) -> Iterator[int]:
-    sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise ResourceExhausted(f"{path} cannot be made in the spool: {error.strerror}") from error
     try:
         yield sink
     except BaseException:
@@ -59,7 +65,7 @@ def _new_file(path: Path) -> Iterator[int]:
 def _copy(source: int, sink: int, name: str, size_bytes: int) -> Copied:
     digest = hashlib.sha256()
     done = 0
-    while chunk := os.pread(source, min(_CHUNK_BYTES, size_bytes - done + 1), done):
+    while chunk := _read(source, name, min(_CHUNK_BYTES, size_bytes - done + 1), done):
         done += len(chunk)
         if done > size_bytes:
             raise BadFile(f"{name} grew while it was read")
@@ -68,6 +74,13 @@ def _copy(source: int, sink: int, name: str, size_bytes: int) -> Copied:
     if done < size_bytes:
         raise BadFile(f"{name} ended after {done} of {size_bytes} bytes: it shrank while it was read")
     return Copied(done, digest.hexdigest())
+
+
+def _read(source: int, name: str, count: int, offset: int) -> bytes:
+    try:
+        return os.pread(source, count, offset)
+    except OSError as error:
+        raise BadFile(f"{name} cannot be read: {error.strerror}") from error
 
 
 def _write_all(sink: int, chunk: bytes) -> None:

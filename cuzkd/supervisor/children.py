@@ -1,12 +1,14 @@
 """The roster of children: every slot of it is filled again when its process dies, until the daemon stops.
 
 A child that dies before it has booted is tried again after a pause that doubles, a few times; then the daemon
-gives up with `BootFailed`. One that had booted is replaced at once.
+gives up with `BootFailed`. One that had booted is replaced at once or, when the system has no descriptor,
+process or memory left for it, as soon as there is one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import time
@@ -17,7 +19,8 @@ from cuzkd.child import BootingChild, Child, Process, Settings, spawn
 from cuzkd.errors import BadRequest, BootFailed, CuzkdError, ResourceExhausted, VersionMismatch
 from cuzkd.events import Worker
 from cuzkd.ipc.channel import ChannelClosed
-from cuzkd.ipc.messages import Heartbeat, Message
+from cuzkd.ipc.descriptors import OutOfDescriptors
+from cuzkd.ipc.messages import Heartbeat, Message, ProofDone, StageFailed, SynthesisDone
 from cuzkd.model import PartitionId, Phase, Role
 
 BOOT_ATTEMPTS = 5
@@ -26,6 +29,8 @@ _FIRST_PAUSE_S = 0.1
 _STOP_PATIENCE_S = 2.0
 _LAST_READS = 1000
 _LATE_S = 5.0
+_SHORTAGE_PAUSE_S = 0.5
+_SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +53,8 @@ class Slot:
         self.child: BootingChild | Child | None = None
         self.incarnation = 0
         self.boot_failures = 0
+        self.has_booted = False
+        self.short = False
         self.boot_timer: asyncio.TimerHandle | None = None
         self.doing: tuple[PartitionId, Phase] | None = None
         self.heard_at = 0.0
@@ -96,13 +103,18 @@ class Roster:
         return [slot for slot in self.slots if slot.settings.role is role]
 
     def order(self, worker: Worker, message: Message, fds: tuple[int, ...] = ()) -> None:
-        """Send an order to this life of a child; nothing if it is over, for its death is or will be told."""
+        """Send an order to this life of a child; nothing if it is over, for its death is or will be told.
+
+        `OutOfDescriptors`, with nothing sent, when this process can hold no more of them.
+        """
         slot = self._slot(worker)
         child = slot.ready
         if child is None or child.worker != worker:
             return
         try:
             child.order(message, fds)
+        except OutOfDescriptors:
+            raise
         except ResourceExhausted as error:
             _log.error("%s does not read its orders: %s", slot.name, error)
             child.process.kill(signal.SIGKILL)
@@ -153,17 +165,27 @@ class Roster:
     def _spawn(self, slot: Slot) -> None:
         if self._stopping:
             return
-        slot.incarnation += 1
         try:
-            slot.child = spawn(slot.settings, slot.incarnation)
+            slot.child = spawn(slot.settings, slot.incarnation + 1)
         except OSError as error:
-            self._boot_failed(slot, f"could not be started: {error}")
+            self._not_spawned(slot, error)
             return
+        slot.incarnation += 1
+        slot.short = False
         process = slot.child.process
         slot.doing = None
         self._loop.add_reader(process.pidfd, self._died, slot, process)
         self._loop.add_reader(process.channel.fileno(), self._readable, slot, process)
         slot.boot_timer = self._loop.call_later(self._boot_timeout_s, self._boot_overdue, slot, process)
+
+    def _not_spawned(self, slot: Slot, error: OSError) -> None:
+        if error.errno not in _SHORTAGES or not slot.has_booted:
+            self._boot_failed(slot, f"could not be started: {error}")
+            return
+        if not slot.short:
+            _log.error("the %s process cannot be replaced for now: %s", slot.name, error.strerror)
+        slot.short = True
+        self._loop.call_later(_SHORTAGE_PAUSE_S, self._spawn, slot)
 
     def _readable(self, slot: Slot, process: Process) -> None:
         """Read once; a channel that ends is left alone, for the pidfd tells of the death."""
@@ -183,11 +205,14 @@ class Roster:
         if isinstance(slot.child, BootingChild):
             slot.child = slot.child.booted(message)
             slot.boot_failures = 0
+            slot.has_booted = True
             self._cancel_boot_timer(slot)
             self._listener.up(slot.child)
         elif isinstance(slot.child, Child):
             if isinstance(message, Heartbeat):
                 slot.doing = self._doing(message)
+            elif isinstance(message, SynthesisDone | ProofDone | StageFailed):
+                slot.doing = None
             self._listener.message(slot.child.worker, message)
 
     @staticmethod

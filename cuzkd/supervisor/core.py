@@ -36,6 +36,7 @@ from cuzkd.supervisor.status import Daemon, report, status_line
 from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
 
 JOB_SOCKET = "job"
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _TICK_S = 1.0
 _DRAIN_POLL_S = 0.02
 _LAST_ANSWERS_S = 2.0
@@ -107,8 +108,9 @@ class Supervisor:
     async def main(self) -> None:
         """Run until a signal ends the daemon; raises what made it impossible to go on."""
         self._loop.set_exception_handler(self._broken)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._stop_signal, number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         self._roster.start()
         try:
             await self._until(lambda: self._roster.all_up)
@@ -117,6 +119,8 @@ class Supervisor:
         finally:
             await self._roster.stop()
             self._close_server()
+            # the loop's handlers end with it: a late signal must not cut the clean-up that follows
+            signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
             self._names.close()
         if self._fatal is not None:
             raise self._fatal
@@ -226,7 +230,8 @@ class Supervisor:
 
     def _stop_signal(self, number: int) -> None:
         self._stop_signals += 1
-        _log.info("%s", signal.Signals(number).name)
+        if self._stop_signals <= 2:
+            _log.info("%s", signal.Signals(number).name)
         self._changed.set()
 
     def _tick(self, due: float) -> None:

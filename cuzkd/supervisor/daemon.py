@@ -7,6 +7,8 @@ import contextlib
 import faulthandler
 import logging
 import os
+import resource
+import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +16,7 @@ from dataclasses import replace
 from cuzkd import logs, sd
 from cuzkd.config import Config
 from cuzkd.supervisor import backend, directories
-from cuzkd.supervisor.core import Supervisor
+from cuzkd.supervisor.core import STOP_SIGNALS, Supervisor
 from cuzkd.supervisor.directories import Directories
 from cuzkd.supervisor.locks import take_children_lock, take_instance_lock
 from cuzkd.supervisor.segments import Segments
@@ -31,6 +33,10 @@ def run(config: Config) -> int:
     logs.setup("supervisor")
     faulthandler.enable()
     os.umask(0o077)
+    # witnesses are secret, and a core file of any process of the daemon would hold some
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # held back until the loop handles them, and again when it has ended: then this process is about to
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     chosen = backend.choose(config.backend)
     places = directories.prepare(config.runtime_dir, config.state_dir)
     config = replace(config, runtime_dir=places.runtime, state_dir=places.state)

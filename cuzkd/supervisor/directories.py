@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from cuzkd.config import SOCKET_NAME, SOCKET_PATH_MAX
 from cuzkd.errors import BadConfig
 
 _ROOT_UID = 0
@@ -24,7 +25,7 @@ class Directories:
     @property
     def socket(self) -> Path:
         """The job socket."""
-        return self.runtime / "cuzkd.sock"
+        return self.runtime / SOCKET_NAME
 
     @property
     def instance_lock(self) -> Path:
@@ -58,20 +59,34 @@ class Directories:
 
 
 def prepare(runtime: Path, state: Path) -> Directories:
-    """Make the directories that are missing. `BadConfig` names a path that others could tamper with."""
-    found = Directories(_private_directory(runtime), _private_directory(state))
-    if len(os.fsencode(found.socket)) > 107:
+    """Make what is missing. `BadConfig` names a path that cannot be made or that others could tamper with."""
+    try:
+        found = Directories(_private_directory(runtime), _private_directory(state))
+    except OSError as error:
         raise BadConfig(
-            f"the socket's path {found.socket} is longer than the 107 bytes that Unix sockets allow",
+            f"{error.filename}: {error.strerror}", advice="choose a directory that the daemon's user can make"
+        ) from error
+    # links in the path may have made it longer than the configuration's was
+    if len(os.fsencode(found.socket)) > SOCKET_PATH_MAX:
+        raise BadConfig(
+            f"the socket's path {found.socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
             advice="choose a shorter --runtime-dir",
         )
     return found
 
 
 def empty_spool(directories: Directories) -> None:
-    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock."""
+    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock.
+
+    `BadConfig` names what cannot be made, or what is in its place and is no spool.
+    """
     remove_spool(directories)
-    directories.spool.mkdir(mode=0o700)
+    try:
+        directories.spool.mkdir(mode=0o700)
+    except OSError as error:
+        raise BadConfig(
+            f"{error.filename}: {error.strerror}", advice="make room for the spool in the runtime directory"
+        ) from error
 
 
 def remove_spool(directories: Directories) -> None:

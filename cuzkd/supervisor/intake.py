@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
+from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
 from cuzkd.registry import Artefacts
 from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission
@@ -179,7 +180,11 @@ class Intake:
             order.attempts += 1
             ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
             self._under_way[ticket] = order
-            self._send(order.message(ticket, self._limit_bytes), order.file.fd)
+            try:
+                self._send(order.message(ticket, self._limit_bytes), order.file.fd)
+            except OutOfDescriptors as error:
+                order.submission.orders.append(self._under_way.pop(ticket))
+                self._refuse(order.submission, error)
 
     def _discard_unneeded(self) -> None:
         needed = self._needed()

@@ -34,8 +34,12 @@ def take_instance_lock(path: Path) -> int:
         pid = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
         os.close(fd)
         raise AlreadyRunning(f"already running (pid {pid}) in {path.parent}") from None
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    except OSError as error:
+        os.close(fd)
+        raise BadConfig(f"{path} cannot be written: {error.strerror}") from error
     return fd
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -208,6 +210,21 @@ def test_a_circuit_larger_than_the_free_disk_is_refused_with_both_numbers(tmp_pa
         writer.expect(0)
         with pytest.raises(ResourceExhausted, match=rf"{2 * free + 1} bytes does not fit into the \d+ that"):
             writer.expect(2 * free + 1)
+
+
+@pytest.mark.parametrize("step", ["open", "fsync", "rename"])
+def test_a_disk_that_is_full_at_any_step_is_told_as_such_and_nothing_is_left(
+    circuit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "other").mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, full)
+        with pytest.raises(ResourceExhausted, match="no room for"):
+            written(tmp_path / "other", circuit, publish=True)
+    assert names_in(tmp_path / "other") == []
 
 
 def test_a_damaged_circuit_is_replaced_by_a_sound_one(circuit: Path, tmp_path: Path):

@@ -165,6 +165,17 @@ def test_an_array_cannot_claim_more_items_than_the_payload_has_bytes() -> None:
         decode_payload(JobSubmit, b"\x82\xa4zkey\x00\xa9witnesses\xdd\xff\xff\xff\xff")
 
 
+def test_an_array_over_the_types_limit_is_refused_before_it_is_read() -> None:
+    """A megabyte of empty strings would keep the supervisor from everything else for a second."""
+    head = b"\x81\xa5names\xdd"
+    most = decode_payload(Attach, head + (64).to_bytes(4, "big") + b"\xa0" * 64)
+    assert most == Attach(("",) * 64)
+    with pytest.raises(BadRequest, match="names: array of 65 items, the limit is 64"):
+        decode_payload(Attach, head + (65).to_bytes(4, "big") + b"\xc1" * 65)
+    with pytest.raises(TooLarge, match="names has 65 items, the limit is 64"):
+        codec.encode(Attach(("",) * 65))
+
+
 def test_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
     """Deep nesting and huge counts cost the frame's own size, not what they claim."""
     bombs = [b"\x82\xa4zkey\x00\xa9witnesses" + head * 10_000 for head in (b"\xdd\x00\x00\xff\xff", b"\x91")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -186,5 +187,9 @@ class TestAStoppedProver:
 
 
 def has_socket(pid: int) -> bool:
-    links = [path.readlink() for path in Path(f"/proc/{pid}/fd").iterdir()]
-    return any(str(link).startswith("socket:") for link in links)
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        # A file may be closed between the listing and the look at it.
+        with contextlib.suppress(FileNotFoundError):
+            if str(path.readlink()).startswith("socket:"):
+                return True
+    return False

@@ -39,12 +39,26 @@ def assert_all_proved(result: Result, partitions: int = PARTITIONS) -> None:
     assert all(verify(vkey, public, proof) for public, proof in pairs)
 
 
-def kill_when_busy(daemon: Daemon, role: Role, index: int = 0) -> int:
-    """SIGKILL the child while it reports a partition; the pid that was killed."""
-    wait_until(lambda: daemon.worker(role, index).partition is not None, f"{role} {index} works")
-    pid = daemon.worker(role, index).pid
-    os.kill(pid, signal.SIGKILL)
-    return pid
+def kill_gpu_at_work(daemon: Daemon) -> int:
+    """SIGKILL the gpu process while it works on a partition; the pid that was killed.
+
+    It is stopped before it is judged: what it had already said is then all that it will say.
+    """
+    killed = []
+
+    def killed_at_work() -> bool:
+        worker = daemon.worker(Role.GPU)
+        if worker.pid == 0 or worker.partition is None:
+            return False
+        os.kill(worker.pid, signal.SIGSTOP)
+        stopped = daemon.worker(Role.GPU)
+        busy = stopped.pid == worker.pid and stopped.partition is not None
+        os.kill(worker.pid, signal.SIGKILL if busy else signal.SIGCONT)
+        killed.append(worker.pid)
+        return busy
+
+    wait_until(killed_at_work, "the gpu process is killed at work")
+    return killed[-1]
 
 
 def replaced(daemon: Daemon, role: Role, index: int, pid: int) -> bool:
@@ -52,18 +66,40 @@ def replaced(daemon: Daemon, role: Role, index: int, pid: int) -> bool:
     return worker.ready and worker.pid != pid
 
 
-@pytest.mark.parametrize(("role", "index"), [(Role.SYNTHESIS, 0), (Role.SYNTHESIS, 1), (Role.GPU, 0)])
-def test_a_killed_child_is_replaced_and_the_job_is_done(daemon: Daemon, role: Role, index: int) -> None:
-    with daemon.client() as client:
-        job = client.submit(CASE.zkey, [CASE.witness] * PARTITIONS)
-        pid = kill_when_busy(daemon, role, index)
-        begin = time.monotonic()
-        wait_until(lambda: replaced(daemon, role, index, pid), "replaced")
-        took_s = time.monotonic() - begin
-        assert_all_proved(client.wait(job))
+def assert_replaced(daemon: Daemon, role: Role, index: int, pid: int) -> None:
+    begin = time.monotonic()
+    wait_until(lambda: replaced(daemon, role, index, pid), "replaced")
+    assert time.monotonic() - begin < REPLACED_S
     worker = daemon.worker(role, index)
     assert (worker.restarts, worker.incarnation) == (1, 2)
-    assert took_s < REPLACED_S
+
+
+def test_a_gpu_process_killed_at_work_is_replaced_and_the_job_is_done(daemon: Daemon) -> None:
+    with daemon.client() as client:
+        job = client.submit(CASE.zkey, [CASE.witness] * PARTITIONS)
+        pid = kill_gpu_at_work(daemon)
+        assert_replaced(daemon, Role.GPU, 0, pid)
+        assert_all_proved(client.wait(job))
+    status = daemon.status()
+    assert status.partitions_retried > 0
+    assert status.pool.leased == 0
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_synthesis_process_killed_with_a_lease_is_replaced_and_the_job_is_done(
+    daemon: Daemon, index: int
+) -> None:
+    """Both are stopped until each has been given a partition and a segment; then one dies and one goes on."""
+    pids = [daemon.worker(Role.SYNTHESIS, i).pid for i in range(2)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    with daemon.client() as client:
+        job = client.submit(CASE.zkey, [CASE.witness] * PARTITIONS)
+        wait_until(lambda: daemon.status().pool.leased == 2, "both hold a lease")
+        os.kill(pids[index], signal.SIGKILL)
+        os.kill(pids[1 - index], signal.SIGCONT)
+        assert_replaced(daemon, Role.SYNTHESIS, index, pids[index])
+        assert_all_proved(client.wait(job))
     assert daemon.status().pool.leased == 0
 
 
@@ -115,9 +151,7 @@ def test_a_partition_that_ends_its_process_too_often_fails_its_job_only(
     config = "[synthesis]\nworkers = 1\nthreads = 1\n[jobs]\nmax_attempts = 1\n"
     with running(tmp_path_factory.mktemp("poison") / "run", config) as daemon, daemon.client() as client:
         job = client.submit(CASE.zkey, [CASE.witness] * 300)
-        while daemon.status().jobs_failed == 0:  # a kill between two partitions is charged to neither
-            kill_when_busy(daemon, Role.GPU)
-            wait_until(lambda: daemon.worker(Role.GPU).ready, "the gpu process is back")
+        kill_gpu_at_work(daemon)
         with pytest.raises(Poisoned, match="SIGKILL"):
             client.wait(job)
         assert_all_proved(client.prove(CASE.zkey, [CASE.witness]), 1)

@@ -15,6 +15,7 @@ from daemon import Daemon, running, wait_until
 from fixtures import bundled
 
 from cuzkd.connection import FRAME_DEADLINE_S, MAX_OUTSTANDING, WRITE_DEADLINE_S, Connection
+from cuzkd.errors import NotFound
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
 from cuzkd.ipc.frames import Header
@@ -217,7 +218,7 @@ def test_a_hundred_connections_are_served_at_once(daemon: Daemon) -> None:
             context.__exit__(None, None, None)
 
 
-# ---- deadlines, on a connection without a daemon so that no test has to wait for them
+# ---- on a connection without a daemon, so that no test has to wait for deadlines
 
 
 class Deaf:
@@ -229,6 +230,34 @@ class Deaf:
 
     def closed(self, connection: Connection) -> None:
         """Nothing to forget."""
+
+
+class Refusing(Deaf):
+    """Begins with every request and then refuses it."""
+
+    def received(self, connection: Connection, received: Received) -> None:
+        connection.version = 1
+        connection.new_reply(received.request_id)
+        raise NotFound("there is no such thing")
+
+
+def test_a_refused_request_is_answered_once_and_does_not_count_as_unanswered() -> None:
+    requests = range(1, MAX_OUTSTANDING + 10)
+
+    async def answers() -> list[Received]:
+        ours, theirs = socket.socketpair()
+        connection = Connection(asyncio.get_running_loop(), ours, Refusing())
+        with closing(BlockingChannel(theirs)) as channel:
+            came = []
+            for request in requests:
+                channel.send(StatusRequest(), request)
+                came.append(await asyncio.to_thread(channel.receive, 10))
+            connection.close()
+        return came
+
+    came = asyncio.run(answers())
+    assert [answer.request_id for answer in came] == list(requests)
+    assert {getattr(answer.message, "code", None) for answer in came} == {NotFound.code}
 
 
 def test_a_frame_that_does_not_become_whole_is_overdue() -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -67,6 +68,18 @@ def test_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
         wait_until(lambda: daemon.status().state == "draining", "the daemon drains")
         assert daemon.stop() == 0
         assert isinstance(waiting.exception(), CuzkdError)
+    assert_nothing_left(daemon, children)
+
+
+def test_signals_until_the_very_end_leave_nothing(daemon: Daemon) -> None:
+    """SIGTERM again and again while the daemon stops: it ends by itself, with 0, after its clean-up."""
+    with daemon.client() as client:
+        client.prove(CASE.zkey, [CASE.witness])
+    children = daemon.children()
+    while daemon.process.poll() is None:
+        daemon.process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    assert daemon.process.returncode == 0
     assert_nothing_left(daemon, children)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -53,6 +54,13 @@ def test_a_directory_below_one_that_everybody_may_change_is_refused(tmp_path: Pa
         prepare(tmp_path / "open" / "run", tmp_path / "state")
 
 
+@pytest.mark.parametrize("below", ["run", "a/run"])
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadConfig, match=f"^{tmp_path}/file/"):
+        prepare(tmp_path / "file" / below, tmp_path / "state")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_somebody_elses_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
@@ -69,6 +77,25 @@ def test_the_spool_is_emptied_without_following_links(tmp_path: Path) -> None:
     empty_spool(places)
     assert (tmp_path / "precious" / "file").exists()
     assert list(places.spool.iterdir()) == []
+
+
+def test_a_file_in_the_spools_place_is_named_and_stays(tmp_path: Path) -> None:
+    places = prepare(tmp_path / "run", tmp_path / "state")
+    places.spool.write_text("precious")
+    with pytest.raises(BadConfig, match=f"^{places.spool}: File exists"):
+        empty_spool(places)
+    assert places.spool.read_text() == "precious"
+
+
+def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk has room for an empty file, and for none of a pid's bytes."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(BadConfig, match=f"^{tmp_path}/cuzkd.lock cannot be written: No space left"):
+        take_instance_lock(tmp_path / "cuzkd.lock")
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:

@@ -89,3 +89,4 @@ def test_a_circuit_is_compiled_once_and_segments_are_used_again(daemon: Daemon) 
     assert after.pool.created == before.pool.created
     assert after.pool.reused > before.pool.reused
     assert after.pool.leased == 0
+    assert all(worker.partition is None for worker in after.workers)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cuzkd.errors import BadFile, Refused, TooLarge
+from cuzkd.errors import BadFile, Refused, ResourceExhausted, TooLarge
 from cuzkd.ingest.spool import copy_payload
 
 DATA = os.urandom(3_000_001)
@@ -64,6 +64,20 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="not a regular file"):
         copy_payload(fd, "folder", tmp_path / "copy", 10)
     os.close(fd)
+
+
+def test_a_file_that_cannot_be_read_is_the_clients_affair(tmp_path: Path) -> None:
+    """A namespace's descriptor is that of a regular file; reading it fails."""
+    fd = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    with pytest.raises(BadFile, match="namespace cannot be read"):
+        copy_payload(fd, "namespace", tmp_path / "copy", 10)
+    os.close(fd)
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_spool_that_takes_no_file_is_named(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(ResourceExhausted, match=f"{tmp_path}/gone/copy cannot be made"):
+        copied(source, tmp_path / "gone" / "copy")
 
 
 def test_a_file_that_changes_its_size_while_it_is_read_leaves_no_copy(source: Path, tmp_path: Path) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fixtures import Case, all_cases, each
 from oracle import public_inputs
+from proving import compiled, prove_files
 
-from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.formats.r1cs import read_r1cs
 from cuzkd.formats.zkey_writer import write_zkey
-from cuzkd.gpu.host import HostDevice
-from cuzkd.gpu.prover import Blinding, prove
-from cuzkd.ingest.compile import compile_zkey
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.field import ints_from_scalars, scalars_from_ints
 from cuzkd.kernels.fixed_base import multiples
@@ -25,9 +21,6 @@ from cuzkd.setup.constraints import constraint_system
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.qap import lagrange
 from cuzkd.setup.secrets import ToxicWaste
-from cuzkd.synthesis.evaluate import evaluate_constraints
-from cuzkd.synthesis.witness import read_witness
-from cuzkd.vectors import Vectors
 
 
 def setup(case: Case, out: Path) -> None:
@@ -43,17 +36,9 @@ def setup(case: Case, out: Path) -> None:
 def test_a_key_made_here_proves_the_circuits_witness(case: Case, tmp_path: Path):
     zkey = tmp_path / "own.zkey"
     setup(case, zkey)
-    with zkey.open("rb") as key:
-        ref, _ = compile_zkey(key.fileno(), "own.zkey", tmp_path, threads=2)
-    circuit = CompiledCircuit.open(tmp_path / ref.digest)
-    a, b, c = (np.empty((ref.shape.rows, 4), dtype=np.uint64) for _ in range(3))
-    vectors = Vectors(a, b, c, np.empty((ref.shape.num_vars, 4), dtype=np.uint64))
-    read_witness(case.witness, "witness", ref.shape, vectors.z, 2)
-    evaluate_constraints(circuit, vectors, 2)
-    proof, public = prove(HostDevice(2).load(circuit), vectors, Blinding.draw(case.curve))
+    proof, public, _ = prove_files(zkey, case.witness, tmp_path)
     assert proof.curve is case.curve
-    values = [int.from_bytes(public[at : at + 32], "little") for at in range(0, len(public), 32)]
-    assert values == list(public_inputs(case.zkey.read_bytes(), case.witness.read_bytes()))
+    assert public == list(public_inputs(case.zkey.read_bytes(), case.witness.read_bytes()))
 
 
 @each(all_cases())
@@ -63,10 +48,8 @@ def test_a_key_made_here_has_the_sizes_of_snarkjs_key(case: Case, tmp_path: Path
     setup(case, zkey)
     shapes = []
     for path in (zkey, case.zkey):
-        with path.open("rb") as key:
-            ref, _ = compile_zkey(key.fileno(), path.name, tmp_path, threads=2)
-        circuit = CompiledCircuit.open(tmp_path / ref.digest)
-        shapes.append((ref.shape, len(circuit.matrix_a.cols), len(circuit.matrix_b.cols)))
+        circuit = compiled(path, tmp_path)
+        shapes.append((circuit.ref.shape, len(circuit.matrix_a.cols), len(circuit.matrix_b.cols)))
     assert shapes[0] == shapes[1]
 
 
