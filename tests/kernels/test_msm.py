@@ -12,6 +12,7 @@ import pytest
 from oracle import group_of
 from zksnake._algebra import ec_bn254
 
+from cuzkd.kernels import _native
 from cuzkd.kernels.curve import Group, combine, decode, encode
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.fixed_base import multiples
@@ -111,6 +112,17 @@ def test_the_number_of_threads_changes_nothing(curve: Curve, group: Group):
     scalars = scalars_from_ints(source.choice([0, 1, 5, source.randrange(r)]) for _ in range(2000))
     sums = [msm(curve, group, points, scalars, threads=threads) for threads in (1, 2, 7)]
     assert all(np.array_equal(sums[0], other) for other in sums[1:])
+
+
+def test_the_portable_build_gives_the_same_sums(curve: Curve, group: Group):
+    """Its additions are others; among the points are equal, opposite and infinite ones."""
+    source, r = random.Random(10), PARAMS[curve].r
+    logs = [source.choice([0, 1, -1, 2, source.randrange(r), source.randrange(r)]) for _ in range(1000)]
+    points = points_of(curve, group, logs)
+    scalars = scalars_from_ints(source.choice([1, r - 7, 7, source.randrange(r)]) for _ in logs)
+    out = np.empty((1, points.shape[1]), dtype=np.uint64)
+    _native.msm(curve.value, group is Group.G2, points, scalars, out, 2)
+    assert np.array_equal(out, msm(curve, group, points, scalars, threads=2))
 
 
 def test_it_agrees_with_arkworks(curve: Curve, group: Group):
