@@ -13,7 +13,6 @@ import fcntl
 import logging
 import os
 import socket
-import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from typing import Protocol
 
 from cuzkd.errors import BadRequest, Busy, CuzkdError, Refused, ResourceExhausted, VersionMismatch
 from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
+from cuzkd.ipc.descriptors import close_descriptor
 from cuzkd.ipc.messages import Failure, Message, Progress
 from cuzkd.ipc.peer import peer_of
 from cuzkd.pace import Pace
@@ -44,18 +44,19 @@ class Attachment:
     name: str
 
     def check(self) -> None:
-        """`Refused` unless it is a regular file (a memfd is one) that is open for reading."""
+        """`Refused` unless it is open for reading.
+
+        The file system is not asked, for it might not answer: what the file is, the ingest process finds out.
+        """
         flags = fcntl.fcntl(self.fd, fcntl.F_GETFL)
-        if not stat.S_ISREG(os.fstat(self.fd).st_mode):
-            raise Refused(f"{self.name} is not a regular file", advice="save it to a file and pass that")
-        if flags & os.O_ACCMODE == os.O_WRONLY or flags & os.O_PATH:
+        if flags & os.O_ACCMODE not in (os.O_RDONLY, os.O_RDWR) or flags & os.O_PATH:
             raise Refused(f"{self.name} is not open for reading", advice="open the file for reading")
 
     def close(self) -> None:
         """Close the descriptor; a second time is nothing."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            os.close(fd)
+            close_descriptor(fd)
 
 
 class Requests(Protocol):

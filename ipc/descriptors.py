@@ -66,7 +66,7 @@ class Descriptors:
     def close(self) -> None:
         """Close what is still held; closing twice is nothing."""
         while self._fds:
-            os.close(self._fds.pop())
+            close_descriptor(self._fds.pop())
 
     def __enter__(self) -> Descriptors:
         return self
@@ -80,6 +80,18 @@ class Descriptors:
         if self._fds:
             warnings.warn(f"unclosed descriptors {self._fds}", ResourceWarning, source=self, stacklevel=2)
             self.close()
+
+
+def close_descriptor(fd: int) -> None:
+    """Close somebody else's file: what its file system says to that is no fault of ours.
+
+    A file server that is gone makes close(2) fail; Linux has freed the descriptor all the same.
+    """
+    try:
+        os.close(fd)
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            raise
 
 
 def receive_into(sock: socket.socket, buffer: bytearray) -> tuple[int, Descriptors]:

@@ -35,7 +35,7 @@ def copy_payload(source: int, name: str, target: Path, limit_bytes: int) -> Copi
     """
     info = os.fstat(source)
     if not stat.S_ISREG(info.st_mode):
-        raise Refused(f"{name} is not a regular file")
+        raise Refused(f"{name} is not a regular file", advice="save it to a file and pass that")
     if info.st_size > limit_bytes:
         raise TooLarge(f"{name} has {info.st_size} bytes; the limit of a payload is {limit_bytes}")
     with _new_file(target) as sink:
