@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
@@ -13,6 +14,8 @@ from cuzkd.config import SOCKET_NAME, SOCKET_PATH_MAX
 from cuzkd.errors import BadConfig
 
 _ROOT_UID = 0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,14 @@ def remove_spool(directories: Directories) -> None:
     if directories.spool.is_symlink():
         directories.spool.unlink()
     shutil.rmtree(directories.spool, ignore_errors=True)
+
+
+def remove_payload(path: Path) -> None:
+    """Remove a file from the spool; what keeps it there is logged, for the jobs have no part in it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.error("%s cannot be removed: %s", path, error.strerror)
 
 
 def _private_directory(path: Path) -> Path:

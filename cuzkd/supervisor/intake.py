@@ -18,6 +18,7 @@ from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
 from cuzkd.registry import Artefacts
+from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission
 
 _WINDOW = 4
@@ -92,10 +93,12 @@ class Intake:
     def ingest_down(self) -> None:
         """The ingest process is gone; an order that took it down too often is refused."""
         self._ingest_up = False
-        lost, self._under_way = self._under_way, {}
-        for order in reversed(lost.values()):
+        lost, self._under_way = list(self._under_way.values()), {}
+        for waiting in lost[1:]:
+            waiting.attempts -= 1  # orders are done one after the other: it died over the first
+        for order in reversed(lost):
             if order.path is not None:
-                order.path.unlink(missing_ok=True)
+                remove_payload(order.path)
             submission = order.submission
             if submission.dropped:
                 order.discard()

@@ -27,6 +27,7 @@ from cuzkd.model import SCALAR_BYTES
 from cuzkd.registry import Named
 from cuzkd.server import CircuitRequest, Files
 from cuzkd.supervisor.circuits import NamedCircuits
+from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.intake import Intake, Needed
 from cuzkd.supervisor.jobs import Job, Jobs, Payload
 from cuzkd.supervisor.submission import Submission, Work
@@ -239,7 +240,7 @@ class ClientService:
             job = self.jobs.fail(end.job, end.error)
             _log.warning("job %d failed: %s: %s", job.number, end.error.code, end.error)
         for payload in job.payloads:
-            payload.path.unlink(missing_ok=True)
+            remove_payload(payload.path)
         self.intake.job_ended()
 
     def needed(self) -> Needed:

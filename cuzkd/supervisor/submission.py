@@ -27,6 +27,7 @@ from cuzkd.ipc.messages import (
 )
 from cuzkd.model import CircuitRef
 from cuzkd.registry import Artefacts
+from cuzkd.supervisor.directories import remove_payload
 
 IngestOrder = Compile | KeepProgram | KeepConstraints | Spool
 IngestAnswer = Compiled | ProgramKept | ConstraintsKept | Spooled
@@ -87,7 +88,7 @@ class Order:
         """Close the file and remove its copy."""
         self.file.close()
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            remove_payload(self.path)
 
 
 @dataclass(slots=True, eq=False)
@@ -181,5 +182,5 @@ class Submission:
     def remove_spooled(self) -> None:
         """Remove the payloads that were copied."""
         for path in self.spooled:
-            path.unlink(missing_ok=True)
+            remove_payload(path)
         self.spooled.clear()
