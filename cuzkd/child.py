@@ -18,7 +18,8 @@ from pathlib import Path
 from cuzkd.errors import BootFailed
 from cuzkd.events import Worker
 from cuzkd.ipc.channel import NonBlockingChannel, Received
-from cuzkd.ipc.messages import Booted, Message
+from cuzkd.ipc.messages import Message
+from cuzkd.ipc.orders import Booted
 from cuzkd.model import Role
 from cuzkd.sd import CHILD_SCRUBBED
 from cuzkd.worker import WorkerArgs

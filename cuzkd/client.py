@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from cuzkd.conversation import Conversation, ProgressCallback
 from cuzkd.errors import InternalError
-from cuzkd.ipc.messages import (
-    MAX_DESCRIPTORS,
+from cuzkd.ipc.messages import MAX_DESCRIPTORS, Message
+from cuzkd.ipc.requests import (
     Attach,
     Attached,
     CircuitAdd,
@@ -31,7 +31,6 @@ from cuzkd.ipc.messages import (
     JobResult,
     JobSubmit,
     JobWait,
-    Message,
     PartitionResult,
     PointChecks,
     Progress,

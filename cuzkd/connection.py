@@ -23,8 +23,9 @@ from typing import Protocol
 from cuzkd.errors import BadRequest, Busy, CuzkdError, Refused, ResourceExhausted, VersionMismatch
 from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
 from cuzkd.ipc.descriptors import close_descriptor
-from cuzkd.ipc.messages import Failure, Message, Progress
+from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.peer import peer_of
+from cuzkd.ipc.requests import Progress
 from cuzkd.pace import Pace
 
 MAX_OUTSTANDING = 64

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout, from_wire
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
-from cuzkd.ipc.messages import PROTOCOL_VERSION, Failure, Hello, Message, Progress, Welcome
+from cuzkd.ipc.messages import PROTOCOL_VERSION, Failure, Message
+from cuzkd.ipc.requests import Hello, Progress, Welcome
 from cuzkd.sockets import connect
 
 ProgressCallback = Callable[[Progress], object]

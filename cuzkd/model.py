@@ -33,12 +33,13 @@ class Role(enum.StrEnum):
 
 
 class JobState(enum.StrEnum):
-    """Where a job is; the last two are final."""
+    """Where a job is; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class Phase(enum.StrEnum):

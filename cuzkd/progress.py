@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from cuzkd.ipc.messages import Progress
+from cuzkd.ipc.requests import Progress
 
 QUIET_S = 0.5
 """How long work may take on a terminal before its progress appears unasked."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuzkd.errors import BadConfig, BadFile, NotFound, Refused
 from cuzkd.formats import jsontext
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef, CircuitShape, Curve
 from cuzkd.records import record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.requests import (
     CircuitInfo,
     JobStatus,
     PointChecks,

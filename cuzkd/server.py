@@ -22,8 +22,8 @@ from cuzkd import __version__
 from cuzkd.connection import Attachment, Connection, Reply
 from cuzkd.errors import BadConfig, BadRequest, Busy, Refused, ResourceExhausted, TooLarge, VersionMismatch
 from cuzkd.ipc.channel import Received
-from cuzkd.ipc.messages import (
-    PROTOCOL_VERSION,
+from cuzkd.ipc.messages import PROTOCOL_VERSION
+from cuzkd.ipc.requests import (
     Attach,
     Attached,
     CircuitAdd,
@@ -202,7 +202,9 @@ class Server:
                 f"the daemon {PROTOCOL_VERSION}"
             )
         connection.version = PROTOCOL_VERSION
-        connection.new_reply(request_id).send(Welcome(PROTOCOL_VERSION, f"cuzkd {__version__}"))
+        connection.new_reply(request_id).send(
+            Welcome(PROTOCOL_VERSION, f"cuzkd {__version__}", connection.peer.uid == 0)
+        )
 
     def _attach(self, connection: Connection, message: Attach, received: Received) -> None:
         if len(message.names) != len(received.descriptors):

@@ -27,7 +27,8 @@ from cuzkd import logs
 from cuzkd.errors import BadRequest, CuzkdError, InternalError, ResourceExhausted
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import Booted, Failure, Heartbeat, Message
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.orders import Booted, Heartbeat
 from cuzkd.model import PartitionId, Phase, Role
 
 _PR_SET_PDEATHSIG = 1

@@ -8,8 +8,8 @@ from typing import Any
 import msgpack
 
 from cuzkd.errors import BadRequest, InternalError, TooLarge
-from cuzkd.ipc.frames import MAX_REQUEST_ID, MESSAGES, Header
-from cuzkd.ipc.messages import Message
+from cuzkd.ipc.frames import MAX_REQUEST_ID, Header
+from cuzkd.ipc.messages import MESSAGES, Message
 from cuzkd.ipc.schema import Kind, Mismatch, record_schema
 
 

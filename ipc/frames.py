@@ -15,12 +15,9 @@ choice and comes back in every answer; 0 where nothing is answered.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from cuzkd.errors import BadRequest, VersionMismatch
-from cuzkd.ipc import messages
-from cuzkd.ipc.messages import MAX_DESCRIPTORS, MAX_FRAME_BYTES, Message
+from cuzkd.ipc.messages import MESSAGES
 from cuzkd.records import record
 
 MAGIC = b"\xc5\x5a"
@@ -29,21 +26,6 @@ MAX_REQUEST_ID = 0xFFFF_FFFF
 
 _HEADER = struct.Struct("<2sBBHHII")
 HEADER_BYTES = _HEADER.size
-
-
-def _by_type() -> Mapping[int, type[Message]]:
-    found: dict[int, type[Message]] = {}
-    for value in vars(messages).values():
-        if not (isinstance(value, type) and issubclass(value, Message)) or value is Message:
-            continue
-        if value.TYPE in found or value.MAX_BYTES > MAX_FRAME_BYTES or value.DESCRIPTORS > MAX_DESCRIPTORS:
-            raise TypeError(f"{value.__name__} reuses a type number or breaks the frame's limits")
-        found[value.TYPE] = value
-    return MappingProxyType(found)
-
-
-MESSAGES: Mapping[int, type[Message]] = _by_type()
-"""Every message class by its number on the wire."""
 
 
 @record

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from cuzkd.errors import BadRequest, CuzkdError
 from cuzkd.ipc import codec
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.frames import MESSAGES, FrameDecoder, Header
-from cuzkd.ipc.messages import Message
+from cuzkd.ipc.frames import FrameDecoder, Header
+from cuzkd.ipc.messages import MESSAGES, Message
 from cuzkd.records import record
 
 

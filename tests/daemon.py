@@ -20,7 +20,8 @@ from pathlib import Path
 from cuzkd.client import Client
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.channel import BlockingChannel
-from cuzkd.ipc.messages import PROTOCOL_VERSION, Hello, Status, Welcome, WorkerStatus
+from cuzkd.ipc.messages import PROTOCOL_VERSION
+from cuzkd.ipc.requests import Hello, Status, Welcome, WorkerStatus
 from cuzkd.model import Role
 
 LIMIT_S = 30.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzkd.errors import BadConfig, NotFound, Refused
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef, CircuitShape, Curve
 from cuzkd.registry import Named, Registry, check_name
 

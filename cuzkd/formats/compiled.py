@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from cuzkd.errors import BadFile, NotFound
 from cuzkd.formats import jsontext
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.evaluate import Csr, check_csr
 from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey

@@ -22,7 +22,7 @@ from cuzkd.formats.compiled import (
     find_compiled,
     manifest_text,
 )
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef, page_align
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

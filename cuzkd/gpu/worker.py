@@ -11,17 +11,16 @@ from cuzkd.gpu.host import HostDevice
 from cuzkd.gpu.keys import KeyCache
 from cuzkd.gpu.prover import Blinding, prove
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.orders import (
     Cache,
     CacheUsed,
     DropKey,
-    Failure,
     Forget,
     ForgetSegment,
     KeyMoved,
     KeysHeld,
     LoadKey,
-    Message,
     PrepareOrder,
     ProofDone,
     ProveOrder,

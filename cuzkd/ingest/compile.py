@@ -33,7 +33,7 @@ from cuzkd.formats.zkey import (
 from cuzkd.ingest.behind import Behind
 from cuzkd.ingest.matrices import MatrixBuilder, Rows
 from cuzkd.ingest.progress import Report, unreported
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.curve import Group, first_off_curve
 from cuzkd.kernels.subgroup import POINTS_AT_ONCE, first_outside
 from cuzkd.model import CircuitRef, CircuitShape

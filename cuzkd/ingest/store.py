@@ -25,7 +25,7 @@ from cuzkd.ingest.compile import compile_zkey
 from cuzkd.ingest.constraints import keep_constraints
 from cuzkd.ingest.known import KnownFiles
 from cuzkd.ingest.progress import Report, unreported
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef
 

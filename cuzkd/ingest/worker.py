@@ -15,17 +15,16 @@ from cuzkd.ingest.progress import Meter, Report
 from cuzkd.ingest.spool import copy_payload
 from cuzkd.ingest.store import Store
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.orders import (
     Compile,
     Compiled,
     ConstraintsKept,
     Discard,
-    Failure,
     IngestFailed,
     IngestProgress,
     KeepConstraints,
     KeepProgram,
-    Message,
     ProgramKept,
     Spool,
     Spooled,

@@ -20,7 +20,8 @@ from cuzkd.errors import BadRequest, BootFailed, CuzkdError, ResourceExhausted, 
 from cuzkd.events import Worker
 from cuzkd.ipc.channel import ChannelClosed
 from cuzkd.ipc.descriptors import OutOfDescriptors
-from cuzkd.ipc.messages import Heartbeat, Message, ProofDone, StageFailed, SynthesisDone
+from cuzkd.ipc.messages import Message
+from cuzkd.ipc.orders import Heartbeat, ProofDone, StageFailed, SynthesisDone
 from cuzkd.model import PartitionId, Phase, Role
 
 BOOT_ATTEMPTS = 5

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from cuzkd.connection import Reply
 from cuzkd.errors import Busy, CuzkdError, Refused, ResourceExhausted
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.requests import (
     CircuitAdd,
     CircuitEvict,
     CircuitInfo,

@@ -17,7 +17,7 @@ from cuzkd.config import Config
 from cuzkd.connection import Reply
 from cuzkd.errors import BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
-from cuzkd.ipc import messages
+from cuzkd.ipc import messages, orders, requests
 from cuzkd.model import PartitionId, Phase, Role
 from cuzkd.registry import Registry
 from cuzkd.scheduler import Scheduler
@@ -193,13 +193,13 @@ class Supervisor:
         self._dispatcher.feed(WorkerDown(worker, reason))
 
     def _hear(self, worker: Worker, message: messages.Message) -> None:
-        if isinstance(message, IngestAnswer | messages.IngestFailed):
+        if isinstance(message, IngestAnswer | orders.IngestFailed):
             self._intake.answered(message)
-        elif isinstance(message, messages.IngestProgress):
+        elif isinstance(message, orders.IngestProgress):
             self._intake.progressed(message)
-        elif isinstance(message, messages.CacheUsed) and message.cache is messages.Cache.PROGRAM:
+        elif isinstance(message, orders.CacheUsed) and message.cache is orders.Cache.PROGRAM:
             self._intake.program_used(found=message.found)
-        elif isinstance(message, messages.KeysHeld | messages.KeyMoved | messages.CacheUsed):
+        elif isinstance(message, orders.KeysHeld | orders.KeyMoved | orders.CacheUsed):
             self._keys.hear(message)
         elif not self._dispatcher.hear(worker, message):
             _log.error("the %s process sent an unexpected %s", _name(worker), type(message).__name__)
@@ -207,9 +207,9 @@ class Supervisor:
     def _give_up(self, error: BootFailed) -> None:
         self._fail(error)
 
-    def _order_ingest(self, order: IngestOrder | messages.Discard, fd: int | None) -> None:
-        if isinstance(order, messages.Discard):
-            self._dispatcher.tell_all(messages.Forget(order.circuit, order.program, order.constraints))
+    def _order_ingest(self, order: IngestOrder | orders.Discard, fd: int | None) -> None:
+        if isinstance(order, orders.Discard):
+            self._dispatcher.tell_all(orders.Forget(order.circuit, order.program, order.constraints))
         [slot] = self._roster.of(Role.INGEST)
         if slot.ready is not None:
             self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
@@ -263,7 +263,7 @@ class Supervisor:
             keys=self._keys,
         )
 
-    def _report(self, reply: Reply) -> messages.Status:
+    def _report(self, reply: Reply) -> requests.Status:
         return report(self._daemon(), reply.peer)
 
 

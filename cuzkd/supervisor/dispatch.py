@@ -26,7 +26,7 @@ from cuzkd.events import (
     UnlinkSegment,
     Worker,
 )
-from cuzkd.ipc import messages
+from cuzkd.ipc import messages, orders
 from cuzkd.model import PartitionId, Phase, Role
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.children import Roster
@@ -43,7 +43,7 @@ class Dispatcher:
         scheduler: Scheduler,
         roster: Roster,
         segments: Segments,
-        order_of: Callable[[Synthesize], messages.SynthesizeOrder | None],
+        order_of: Callable[[Synthesize], orders.SynthesizeOrder | None],
         working: Callable[[PartitionId, Phase], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
@@ -80,24 +80,24 @@ class Dispatcher:
             self.feed(event)
         if isinstance(event, PhaseReported):
             self._working(event.partition, event.phase)
-        return event is not None or isinstance(message, messages.Heartbeat)
+        return event is not None or isinstance(message, orders.Heartbeat)
 
     @staticmethod
     def _event_of(worker: Worker, message: messages.Message) -> Event | None:
         match message:
-            case messages.Heartbeat(partition=PartitionId() as partition, phase=Phase() as phase):
+            case orders.Heartbeat(partition=PartitionId() as partition, phase=Phase() as phase):
                 return PhaseReported(worker, partition, phase)
-            case messages.SegmentReady(segment=segment, pinned=pinned):
+            case orders.SegmentReady(segment=segment, pinned=pinned):
                 return SegmentPrepared(worker, segment, pinned)
-            case messages.SegmentUnusable(segment=segment, failure=failure):
+            case orders.SegmentUnusable(segment=segment, failure=failure):
                 return SegmentFailed(segment, error_of(failure), worker)
-            case messages.SynthesisDone(partition=partition, handle=handle):
+            case orders.SynthesisDone(partition=partition, handle=handle):
                 return Synthesized(worker, partition, handle)
-            case messages.SegmentRead(handle=handle):
+            case orders.SegmentRead(handle=handle):
                 return SegmentDrained(worker, handle)
-            case messages.ProofDone(partition=partition, proof=proof, public=public):
+            case orders.ProofDone(partition=partition, proof=proof, public=public):
                 return Proved(worker, partition, proof, public)
-            case messages.StageFailed(partition=partition, failure=failure):
+            case orders.StageFailed(partition=partition, failure=failure):
                 return PartitionFailed(worker, partition, error_of(failure))
             case _:
                 return None
@@ -107,16 +107,16 @@ class Dispatcher:
             case CreateSegment(segment=segment, size_bytes=size_bytes):
                 self._create(segment, size_bytes)
             case PrepareSegment(worker=worker, segment=segment, size_bytes=size_bytes):
-                self._roster.order(worker, messages.PrepareOrder(segment, size_bytes))
+                self._roster.order(worker, orders.PrepareOrder(segment, size_bytes))
             case UnlinkSegment(segment=segment):
-                self.tell_all(messages.ForgetSegment(segment))
+                self.tell_all(orders.ForgetSegment(segment))
                 self._segments.unlink(segment)
             case Synthesize(worker=worker):
                 order = self._order_of(command)
                 if order is not None:
                     self._roster.order(worker, order)
             case Prove(worker=worker, partition=partition, circuit=circuit, handle=handle):
-                self._roster.order(worker, messages.ProveOrder(partition, circuit, handle))
+                self._roster.order(worker, orders.ProveOrder(partition, circuit, handle))
             case CompleteJob() | FailJob():
                 self._ended(command)
 
@@ -127,7 +127,7 @@ class Dispatcher:
             _log.error("segment %s: %s", segment, error)
             self._events.append(SegmentFailed(segment, error))
             return
-        self.tell_gpu(messages.PrepareOrder(segment, size_bytes))
+        self.tell_gpu(orders.PrepareOrder(segment, size_bytes))
 
     def tell_gpu(self, message: messages.Message) -> bool:
         """Give the gpu process an order; False when there is none that takes orders."""

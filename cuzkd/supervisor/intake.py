@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
 from cuzkd.ipc.descriptors import OutOfDescriptors
-from cuzkd.ipc.messages import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
+from cuzkd.ipc.orders import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
 from cuzkd.registry import Artefacts
 from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission

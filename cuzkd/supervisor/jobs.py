@@ -13,8 +13,9 @@ from pathlib import Path
 
 from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError, NotFound
-from cuzkd.ipc.messages import JobResult, JobStatus, Message, PartitionResult
+from cuzkd.ipc.messages import Message
 from cuzkd.ipc.peer import Peer
+from cuzkd.ipc.requests import JobResult, JobStatus, PartitionResult
 from cuzkd.model import CircuitRef, JobState, PartitionId, Phase
 from cuzkd.registry import Artefacts
 
@@ -234,4 +235,6 @@ def status_of(job: Job, state: JobState, done: int, now: float) -> JobStatus:
         circuit=job.circuit.digest,
         name=job.name,
         age_s=now - job.accepted_at,
+        error="" if job.error is None else job.error.code,
+        seconds=job.seconds if job.finished else None,
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuzkd.errors import CuzkdError, Unavailable
-from cuzkd.ipc.messages import Cache, CacheUsed, DropKey, KeyMoved, KeysHeld, LoadKey, Message, Residency
+from cuzkd.ipc.messages import Message
+from cuzkd.ipc.orders import Cache, CacheUsed, DropKey, KeyMoved, KeysHeld, LoadKey
+from cuzkd.ipc.requests import Residency
 from cuzkd.model import CircuitRef
 from cuzkd.supervisor.dispatch import error_of
 

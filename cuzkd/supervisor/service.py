@@ -13,16 +13,9 @@ from cuzkd.connection import Reply
 from cuzkd.errors import Busy, CuzkdError, Draining, Refused, TooLarge, WaitTimeout
 from cuzkd.events import CompleteJob, FailJob, Synthesize
 from cuzkd.events import JobAccepted as AcceptedEvent
-from cuzkd.ipc.messages import (
-    MAX_FRAME_BYTES,
-    CircuitAdd,
-    CircuitPreload,
-    JobAccepted,
-    JobSubmit,
-    JobWait,
-    Status,
-    SynthesizeOrder,
-)
+from cuzkd.ipc.messages import MAX_FRAME_BYTES
+from cuzkd.ipc.orders import SynthesizeOrder
+from cuzkd.ipc.requests import CircuitAdd, CircuitPreload, JobAccepted, JobSubmit, JobWait, Status
 from cuzkd.model import SCALAR_BYTES
 from cuzkd.registry import Named
 from cuzkd.server import CircuitRequest, Files

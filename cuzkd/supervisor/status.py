@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cuzkd import __version__
-from cuzkd.ipc.messages import JobStatus, PoolStatus, Status, WorkerStatus
 from cuzkd.ipc.peer import Peer
 from cuzkd.ipc.pool import SegmentState
+from cuzkd.ipc.requests import JobStatus, PoolStatus, Status, WorkerStatus
 from cuzkd.model import JobState, Role
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice

@@ -14,17 +14,17 @@ from pathlib import Path
 from cuzkd.circom.inputs import InputLimits
 from cuzkd.connection import Attachment, Reply
 from cuzkd.errors import CuzkdError
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.orders import (
     Compile,
     Compiled,
     ConstraintsKept,
     KeepConstraints,
     KeepProgram,
-    PointChecks,
     ProgramKept,
     Spool,
     Spooled,
 )
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef
 from cuzkd.registry import Artefacts
 from cuzkd.supervisor.directories import remove_payload

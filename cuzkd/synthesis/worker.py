@@ -10,13 +10,12 @@ from pathlib import Path
 from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.errors import BadWitness
 from cuzkd.ipc.descriptors import Descriptors
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.orders import (
     Cache,
     CacheUsed,
-    Failure,
     Forget,
     ForgetSegment,
-    Message,
     StageFailed,
     SynthesisDone,
     SynthesizeOrder,

@@ -26,7 +26,7 @@ from cuzkd.formats.compiled import (
 )
 from cuzkd.formats.compiled_writer import CompiledWriter
 from cuzkd.ingest.compile import compile_zkey
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef
 
 

@@ -13,7 +13,7 @@ from cuzkd.errors import BadFile
 from cuzkd.formats.compiled import CompiledCircuit, find_compiled
 from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.ingest.compile import compile_zkey
-from cuzkd.ipc.messages import PointChecks
+from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.curve import Group, encode
 from cuzkd.model import CircuitRef, Curve
 from cuzkd.setup.proving_key import make_proving_key

@@ -11,8 +11,8 @@ import pytest
 from cuzkd.errors import BadRequest, ResourceExhausted, VersionMismatch
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, NonBlockingChannel
-from cuzkd.ipc.messages import Attached, Hello, JobWait, PartitionResult, StatusRequest
 from cuzkd.ipc.peer import Peer, peer_of
+from cuzkd.ipc.requests import Attached, Hello, JobWait, PartitionResult, StatusRequest
 from tests.ipc.helpers import no_fd_growth
 
 BIG = PartitionResult(1, 0, b"proof", bytes(1_000_000))

@@ -15,7 +15,8 @@ from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, NonBlockingChannel
 from cuzkd.ipc.descriptors import Descriptors
 from cuzkd.ipc.frames import Header
-from cuzkd.ipc.messages import Attach, Attached, Compile, StatusRequest
+from cuzkd.ipc.orders import Compile
+from cuzkd.ipc.requests import Attach, Attached, StatusRequest
 from tests.ipc.helpers import contents, memfds, no_fd_growth, open_fds, send_raw
 
 

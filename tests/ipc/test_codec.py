@@ -12,21 +12,10 @@ from hypothesis import strategies as st
 
 from cuzkd.errors import BadRequest, InternalError, TooLarge
 from cuzkd.ipc import codec
-from cuzkd.ipc.frames import HEADER_BYTES, MESSAGES, Header
-from cuzkd.ipc.messages import (
-    MAX_FRAME_BYTES,
-    Attach,
-    Failure,
-    Heartbeat,
-    Hello,
-    JobResult,
-    JobSubmit,
-    JobWait,
-    Message,
-    PartitionResult,
-    StatusRequest,
-    SynthesisDone,
-)
+from cuzkd.ipc.frames import HEADER_BYTES, Header
+from cuzkd.ipc.messages import MAX_FRAME_BYTES, MESSAGES, Failure, Message
+from cuzkd.ipc.orders import Heartbeat, SynthesisDone
+from cuzkd.ipc.requests import Attach, Hello, JobResult, JobSubmit, JobWait, PartitionResult, StatusRequest
 from cuzkd.ipc.schema import record_schema
 from cuzkd.model import PartitionId, Phase
 from cuzkd.records import record

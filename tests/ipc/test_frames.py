@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzkd.errors import BadRequest, VersionMismatch
-from cuzkd.ipc.frames import HEADER_BYTES, MESSAGES, FrameDecoder, Header
-from cuzkd.ipc.messages import Attach, JobWait, Message, Spool, StatusRequest
+from cuzkd.ipc.frames import HEADER_BYTES, FrameDecoder, Header
+from cuzkd.ipc.messages import MESSAGES, Message
+from cuzkd.ipc.orders import Spool
+from cuzkd.ipc.requests import Attach, JobWait, StatusRequest
 
 # A `JobWait` of 5 payload bytes with request id 7.
 VECTOR = bytes.fromhex("c55a 01 00 1600 0000 05000000 07000000")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuzkd.ipc.messages import CircuitInfo, PointChecks, Residency
+from cuzkd.ipc.requests import CircuitInfo, PointChecks, Residency
 from cuzkd.model import CircuitRef, CircuitShape, Curve
 
 INFO = CircuitInfo(

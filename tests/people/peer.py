@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cuzkd.ipc.channel import BlockingChannel
-from cuzkd.ipc.messages import Attach, Attached, Failure, Hello, Message, Welcome
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.requests import Attach, Attached, Hello, Welcome
 
 Peer = Callable[[BlockingChannel], None]
 Serve = Callable[[Peer], Path]

@@ -14,7 +14,7 @@ from fixtures import Case, bundled, each
 from people.commands import run
 
 from cuzkd.errors import BadWitness, NotFound, Refused
-from cuzkd.ipc.messages import PointChecks, Residency
+from cuzkd.ipc.requests import PointChecks, Residency
 
 CASE = bundled("multiplier_bn128")
 PLAIN = bundled("squarings_bn128")

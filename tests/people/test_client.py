@@ -26,7 +26,7 @@ from cuzkd.errors import (
     WaitTimeout,
 )
 from cuzkd.ipc.channel import BlockingChannel
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.requests import (
     Attach,
     Attached,
     JobResult,

@@ -14,7 +14,8 @@ import cuzkd
 from cuzkd import Client, PointChecks, Progress
 from cuzkd.errors import BadWitness, Busy, DaemonUnreachable, NotFound
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.messages import Message
+from cuzkd.ipc.requests import (
     CircuitAdd,
     CircuitEvict,
     CircuitList,
@@ -26,7 +27,6 @@ from cuzkd.ipc.messages import (
     JobResult,
     JobSubmit,
     JobWait,
-    Message,
     PartitionResult,
 )
 from cuzkd.model import Curve

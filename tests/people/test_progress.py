@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cuzkd.ipc.messages import Progress
+from cuzkd.ipc.requests import Progress
 from cuzkd.progress import PLAIN_EVERY_S, QUIET_S, Reporter, line, shown
 
 ERASE = "\r\x1b[K"

@@ -9,7 +9,7 @@ import pytest
 from people.circuits import INFO
 
 from cuzkd import render
-from cuzkd.ipc.messages import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
+from cuzkd.ipc.requests import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
 from cuzkd.model import JobState, PartitionId, Phase, Role
 
 BUSY = Status(

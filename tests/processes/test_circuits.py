@@ -16,7 +16,7 @@ from fixtures import bundled
 
 from cuzkd.client import PointChecks
 from cuzkd.errors import BadFile, NotFound, Refused
-from cuzkd.ipc.messages import Residency
+from cuzkd.ipc.requests import Residency
 from cuzkd.model import Role
 
 CASE = bundled("multiplier_bn128")

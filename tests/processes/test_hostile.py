@@ -19,15 +19,14 @@ from cuzkd.errors import NotFound
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
 from cuzkd.ipc.frames import Header
-from cuzkd.ipc.messages import (
+from cuzkd.ipc.messages import Failure, Message
+from cuzkd.ipc.orders import ForgetSegment
+from cuzkd.ipc.requests import (
     Attach,
     Attached,
-    Failure,
-    ForgetSegment,
     Hello,
     JobSubmit,
     JobWait,
-    Message,
     PointChecks,
     Status,
     StatusRequest,

@@ -9,7 +9,7 @@ from typing import cast
 
 from cuzkd.connection import Attachment, Reply
 from cuzkd.errors import CuzkdError, Poisoned
-from cuzkd.ipc.messages import Compile, Discard, Spool
+from cuzkd.ipc.orders import Compile, Discard, Spool
 from cuzkd.ipc.peer import Peer
 from cuzkd.model import CircuitRef, CircuitShape, Curve
 from cuzkd.supervisor.intake import Intake, Needed
@@ -32,7 +32,9 @@ def attachment(name: str) -> Attachment:
     return Attachment(os.memfd_create(name), name)
 
 
-def a_job(number: int, tmp_path: Path, key: str, refuse: Callable[[Submission, CuzkdError], None]) -> Submission:
+def a_job(
+    number: int, tmp_path: Path, key: str, refuse: Callable[[Submission, CuzkdError], None]
+) -> Submission:
     """A job of one witness whose circuit is known, and a second file before it."""
     submission = Submission(f"job {number}", cast(Reply, FakeReply()), lambda _: None, refuse)
     submission.add(attachment(key), Work.KEY)
@@ -62,7 +64,10 @@ def test_only_the_file_that_was_being_read_answers_for_the_death_of_its_process(
     [(title, error)] = refused
     assert (title, type(error)) == ("job 1", Poisoned)
     assert "deadly" in str(error)
-    assert sorted(order.name for order in sent if isinstance(order, Compile | Spool)) == ["harmless", "witness 2"]
+    assert sorted(order.name for order in sent if isinstance(order, Compile | Spool)) == [
+        "harmless",
+        "witness 2",
+    ]
     assert intake.pending == 1
     intake.refuse_all(Poisoned("the test is over"))
     intake.ingest_down()

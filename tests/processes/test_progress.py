@@ -16,7 +16,8 @@ from fixtures import bundled
 from cuzkd.connection import Connection, Reply
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, Received
-from cuzkd.ipc.messages import Hello, JobWait, Message, Progress, Welcome
+from cuzkd.ipc.messages import Message
+from cuzkd.ipc.requests import Hello, JobWait, Progress, Welcome
 from cuzkd.pace import EVERY_S
 
 CASE = bundled("squarings_bn128")

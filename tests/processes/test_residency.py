@@ -13,7 +13,8 @@ from daemon import Daemon, connected, running, wait_until
 from fixtures import bundled, bundled_cases
 
 from cuzkd.client import Client
-from cuzkd.ipc.messages import CircuitEvict, CircuitPreload, Failure, Residency, StatusRequest
+from cuzkd.ipc.messages import Failure
+from cuzkd.ipc.requests import CircuitEvict, CircuitPreload, Residency, StatusRequest
 from cuzkd.model import Role
 
 CASE = bundled("multiplier_bn128")

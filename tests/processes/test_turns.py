@@ -10,7 +10,7 @@ from contextlib import suppress
 from cuzkd.connection import FRAME_DEADLINE_S, Connection
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import Received
-from cuzkd.ipc.messages import StatusRequest, Welcome
+from cuzkd.ipc.requests import StatusRequest, Welcome
 
 
 def test_thousands_of_requests_at_once_are_done_in_turns() -> None:
