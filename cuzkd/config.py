@@ -8,7 +8,9 @@ configuration is loaded.
 from __future__ import annotations
 
 import enum
+import grp
 import os
+import pwd
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -63,17 +65,28 @@ class Jobs:
     """`[jobs]`: admission limits, and how often a partition may kill the process that works on it."""
 
     max_queued: int
+    max_queued_per_uid: int
     max_partitions: int
     max_attempts: int
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`[limits]`: the largest payload that a client may hand over, and what computing one witness may take."""
+    """`[limits]`: the largest payload that a client may hand over, what a user's uploads that no job has taken may
+    have in all, and what computing one witness may take."""
 
     payload_bytes: int
+    upload_per_uid_bytes: int
     witness_time_s: float
     witness_memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`[access]`: the group that clients have to be in (None: any), and the uids of operators."""
+
+    group: str | None
+    operators: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,7 @@ class Config:
     pool: Pool
     jobs: Jobs
     limits: Limits
+    access: Access
 
     @classmethod
     def load(cls, path: Path | None = None, overrides: Mapping[str, object] | None = None) -> Config:
@@ -119,8 +133,19 @@ class Config:
             synthesis=Synthesis(v["synthesis.workers"], v["synthesis.threads"]),
             gpu=Gpu(v["gpu.threads"]),
             pool=Pool(v["pool.limit"]),
-            jobs=Jobs(v["jobs.max_queued"], v["jobs.max_partitions"], v["jobs.max_attempts"]),
-            limits=Limits(v["limits.payload"], v["limits.witness_time"], v["limits.witness_memory"]),
+            jobs=Jobs(
+                v["jobs.max_queued"],
+                v["jobs.max_queued_per_uid"],
+                v["jobs.max_partitions"],
+                v["jobs.max_attempts"],
+            ),
+            limits=Limits(
+                v["limits.payload"],
+                v["limits.upload_per_uid"],
+                v["limits.witness_time"],
+                v["limits.witness_memory"],
+            ),
+            access=Access(v["access.group"], v["access.operators"]),
         )
 
     @property
@@ -184,6 +209,35 @@ def _backend(value: object) -> Backend:
     return Backend(value)
 
 
+def _group(value: object) -> str:
+    if not isinstance(value, str) or not _is_group(value):
+        raise ValueError("the name of a group that exists")
+    return value
+
+
+def _is_group(name: str) -> bool:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _users(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError('a list of users, such as ["alice", 1001]')
+    return tuple(sorted({_user(each) for each in value}))
+
+
+def _user(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32:
+        return value
+    try:
+        return pwd.getpwnam(str(value)).pw_uid
+    except KeyError:
+        raise ValueError(f"a list of users that exist, and {value!r} does not") from None
+
+
 # ---- defaults: each may read the keys before it in the table
 
 
@@ -239,11 +293,15 @@ _KEYS: Final[dict[str, _Key]] = {
     "gpu.threads": _Key(_integer(1, 1024), lambda _: _cores()),
     "pool.limit": _Key(parse_size, _default_pool_limit),
     "jobs.max_queued": _Key(_integer(1, 100_000), lambda _: 256),
+    "jobs.max_queued_per_uid": _Key(_integer(1, 100_000), lambda k: max(1, k["jobs.max_queued"] // 2)),
     "jobs.max_partitions": _Key(_integer(1, MAX_PARTITIONS), lambda _: 1024),
     "jobs.max_attempts": _Key(_integer(1, 100), lambda _: 3),
     "limits.payload": _Key(parse_size, lambda _: 64 << 30),
+    "limits.upload_per_uid": _Key(parse_size, lambda k: k["limits.payload"]),
     "limits.witness_time": _Key(parse_duration_s, lambda _: 60.0),
     "limits.witness_memory": _Key(parse_size, lambda _: 2 << 30),
+    "access.group": _Key(_group, lambda _: None),
+    "access.operators": _Key(_users, lambda _: ()),
 }
 _TABLES: Final = frozenset(key.split(".")[0] for key in _KEYS if "." in key)
 

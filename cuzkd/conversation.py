@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout, from_wire
+from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
 from cuzkd.ipc.messages import PROTOCOL_VERSION, Failure, Message
 from cuzkd.ipc.requests import Hello, Progress, Welcome
@@ -72,7 +72,7 @@ class Conversation:
             if isinstance(message, answer):
                 return message
             if isinstance(message, Failure):
-                raise from_wire(message.code, message.message, message.advice)
+                raise message.error()
             if progress is None or not isinstance(message, Progress):
                 self.close()
                 raise _stranger(f"{answer.__name__} was due, {type(message).__name__} came")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, TypeVar, dataclass_transform
 
-from cuzkd.errors import CuzkdError
+from cuzkd.errors import CuzkdError, from_wire
 from cuzkd.records import record
 
 PROTOCOL_VERSION = 1
@@ -56,14 +56,20 @@ def message(
 
 @message(1, max_bytes=1 << 16)
 class Failure(Message):
-    """The answer to a request that failed."""
+    """The answer to a request that failed; `retry_after_s` says when a retry has a chance, where that is known."""
 
     code: str
     message: str
     advice: str
     retryable: bool
+    retry_after_s: float | None = None
 
     @classmethod
     def of(cls, error: CuzkdError) -> Failure:
         """The error as it crosses a socket, its text cut to what fits."""
-        return cls(error.code, error.message[:8192], error.advice[:2048], error.retryable)
+        text, advice = error.message[:8192], error.advice[:2048]
+        return cls(error.code, text, advice, error.retryable, error.retry_after_s)
+
+    def error(self) -> CuzkdError:
+        """The error as it is raised again on this side."""
+        return from_wire(self.code, self.message, self.advice, self.retry_after_s)

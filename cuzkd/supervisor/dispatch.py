@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from cuzkd.errors import CuzkdError, from_wire
+from cuzkd.errors import CuzkdError
 from cuzkd.events import (
     Command,
     CompleteJob,
@@ -90,7 +90,7 @@ class Dispatcher:
             case orders.SegmentReady(segment=segment, pinned=pinned):
                 return SegmentPrepared(worker, segment, pinned)
             case orders.SegmentUnusable(segment=segment, failure=failure):
-                return SegmentFailed(segment, error_of(failure), worker)
+                return SegmentFailed(segment, failure.error(), worker)
             case orders.SynthesisDone(partition=partition, handle=handle):
                 return Synthesized(worker, partition, handle)
             case orders.SegmentRead(handle=handle):
@@ -98,7 +98,7 @@ class Dispatcher:
             case orders.ProofDone(partition=partition, proof=proof, public=public):
                 return Proved(worker, partition, proof, public)
             case orders.StageFailed(partition=partition, failure=failure):
-                return PartitionFailed(worker, partition, error_of(failure))
+                return PartitionFailed(worker, partition, failure.error())
             case _:
                 return None
 
@@ -141,8 +141,3 @@ class Dispatcher:
         for slot in (*self._roster.of(Role.SYNTHESIS), *self._roster.of(Role.GPU)):
             if slot.ready is not None:
                 self._roster.order(slot.ready.worker, message)
-
-
-def error_of(failure: messages.Failure) -> CuzkdError:
-    """The error that a child described."""
-    return from_wire(failure.code, failure.message, failure.advice)

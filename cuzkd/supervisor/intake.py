@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
+from cuzkd.errors import CuzkdError, InternalError, Poisoned
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.orders import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
 from cuzkd.registry import Artefacts
@@ -141,8 +141,7 @@ class Intake:
         if submission.dropped:
             order.discard()
         elif isinstance(answer, IngestFailed):
-            failure = answer.failure
-            self._refuse(submission, from_wire(failure.code, failure.message, failure.advice))
+            self._refuse(submission, answer.failure.error())
         elif not isinstance(answer, DONE_BY[order.work]):
             self._refuse(submission, InternalError("the ingest process answered another order"))
         else:

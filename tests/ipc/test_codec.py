@@ -50,11 +50,11 @@ def test_every_message_survives_the_trip(cls: type[Message], data: st.DataObject
     ("message", "request_id", "frame"),
     [
         (
-            Failure("busy", "full", "wait", True),
+            Failure("busy", "full", "wait", True, 2.0),
             3,
-            "c55a0100 0100 0000 2f000000 03000000"
-            "84 a4636f6465 a462757379 a76d657373616765 a466756c6c a6616476696365 a477616974"
-            "a9726574727961626c65 c3",
+            "c55a0100 0100 0000 46000000 03000000"
+            "85 a4636f6465 a462757379 a76d657373616765 a466756c6c a6616476696365 a477616974"
+            "a9726574727961626c65 c3 ad72657472795f61667465725f73 cb4000000000000000",
         ),
         (
             JobWait(5, 1.5, progress=False),
