@@ -36,6 +36,13 @@ class JobAccepted:
 
 
 @dataclass(frozen=True, slots=True)
+class JobCancelled:
+    """Nobody wants the job's proofs any more. Nothing happens if it has ended: the first end is the only one."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerUp:
     """A child has booted."""
 
@@ -115,6 +122,7 @@ class Proved:
 
 Event = (
     JobAccepted
+    | JobCancelled
     | WorkerUp
     | WorkerDown
     | PhaseReported

@@ -5,7 +5,7 @@
        │                   │           │  └─────────┘ │    its gpu process died before it had read the
        └───────────────────┴───────────┴──────────────┘    segment (to READY), or the vectors are lost
 
-Every state can also go to DROPPED: the job has failed, and what still runs of it is ignored.
+Every state can also go to DROPPED: the job has failed or was cancelled, and what still runs of it is ignored.
 """
 
 from __future__ import annotations

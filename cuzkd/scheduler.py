@@ -35,6 +35,7 @@ class Counters:
 
     jobs_done: int = 0
     jobs_failed: int = 0
+    jobs_cancelled: int = 0
     partitions_proved: int = 0
     partitions_retried: int = 0
 
@@ -80,6 +81,8 @@ class Scheduler:
         match event:
             case events.JobAccepted():
                 self._accept(event)
+            case events.JobCancelled():
+                self._cancel(event.job)
             case events.WorkerUp():
                 self._worker_up(event.worker)
             case events.WorkerDown():
@@ -124,16 +127,25 @@ class Scheduler:
             told = f"a partition needs a segment of {need} bytes, and pool.limit is {limit} bytes"
             self._fail(job, errors.TooLarge(told))
 
+    def _cancel(self, number: int) -> None:
+        job = self.jobs.get(number)
+        if job is not None:
+            self._end(job, errors.Cancelled("the job was cancelled"))
+            self.counters.jobs_cancelled += 1
+
     def _fail(self, job: Job, error: CuzkdError) -> None:
-        """End a job: what waits of it is dropped now, what runs when its worker has reported it."""
+        self._end(job, error)
+        self.counters.jobs_failed += 1
+
+    def _end(self, job: Job, error: CuzkdError) -> None:
+        """End a job early: what waits of it is dropped now, what runs when its worker has reported it."""
         del self.jobs[job.id]
         self._turns.leave(job)
         for partition in job.partitions:
             if partition.state is PartitionState.READY:
                 self._ready.remove(partition)
                 self._release(partition)
-            partition.move(PartitionState.DROPPED, f"the job failed: {error.code}")
-        self.counters.jobs_failed += 1
+            partition.move(PartitionState.DROPPED, f"the job ended: {error.code}")
         self._out.append(events.FailJob(job.id, error))
 
     def _requeue(self, partition: Partition, because: str) -> None:

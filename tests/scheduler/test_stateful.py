@@ -101,6 +101,11 @@ class SchedulerMachine(RuleBasedStateMachine):
     def submit(self, size_bytes: int, partitions: int, uid: int) -> None:
         self.world.submit(size_bytes, partitions, uid)
 
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=picks)
+    def cancel(self, pick: int) -> None:
+        self.world.cancel(pick % len(self.world.jobs) + 1)
+
     @precondition(lambda self: self.world.down())
     @rule(pick=picks)
     def up(self, pick: int) -> None:

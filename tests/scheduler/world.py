@@ -99,6 +99,9 @@ class World:
         self.feed(self.jobs[job])
         return job
 
+    def cancel(self, job: int) -> list[Command]:
+        return self.feed(events.JobCancelled(job))
+
     def up(self, role: Role, index: int = 0) -> Worker:
         self.incarnations += 1
         worker = Worker(role, index, self.incarnations)
