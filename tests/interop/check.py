@@ -1,8 +1,8 @@
 """Checks a daemon against the real snarkjs; usage: check.py FOLDER_WITH_NODE_MODULES (see scripts/interop).
 
-For every case: 20 `cuzkctl prove` at once over one socket, each proof valid in snarkjs (and invalid with
-another public input), each public.json and the exported verification key byte-identical to snarkjs' own,
-and one proof verified by the snarkjs program itself.
+For every case, from its witness and from its inputs: 20 `cuzkctl prove` at once over one socket, each proof valid
+in snarkjs (and invalid with another public input), each public.json and the exported verification key
+byte-identical to snarkjs' own, and one proof verified by the snarkjs program itself.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,27 +72,33 @@ def start_daemon(runtime_dir: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def prove_case(case: Case, out: Path, socket: Path, tally: Tally) -> None:
-    """20 proofs of a case at once, each by its own cuzkctl."""
+    """20 proofs of a case at once from its witness, then 20 from its inputs, each by its own cuzkctl."""
+    ways = {
+        "witness": ("--zkey", case.zkey, "--wtns", case.witness),
+        "inputs": ("--zkey", case.zkey, "--wasm", case.wasm, "--r1cs", case.r1cs, "--input", case.input),
+    }
 
-    def prove(index: int) -> subprocess.CompletedProcess[str]:
-        files = ("--zkey", case.zkey, "--wtns", case.witness)
-        return run(BIN / "cuzkctl", "--socket", socket, "prove", *files, "-o", out / str(index))
+    def prove(name: str, files: Sequence[object]) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "cuzkctl", "--socket", socket, "prove", *files, "-o", out / name)
 
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        for index, done in enumerate(pool.map(prove, range(PARALLEL))):
-            name = f"{label(case)} #{index}"
+    for way, files in ways.items():
+        names = [f"{way}-{index}" for index in range(PARALLEL)]
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            answers = list(pool.map(lambda name: prove(name, files), names))  # noqa: B023  # done in this turn
+        for index, done in zip(names, answers, strict=True):
+            name = f"{label(case)} {index}"
             tally.expect(done.returncode == 0, f"{name}: cuzkctl prove exits 0: {done.stderr.strip()}")
-            public = out / str(index) / "public.json"
+            public = out / index / "public.json"
             same = public.exists() and public.read_bytes() == case.public.read_bytes()
             tally.expect(same, f"{name}: public.json is the one that snarkjs writes")
 
 
 def claims(case: Case, out: Path) -> list[dict[str, object]]:
     """What snarkjs is to say of the case's proofs, and of the first one beside a wrong public input."""
-    made = [out / str(index) for index in range(PARALLEL) if (out / str(index) / "proof.json").exists()]
+    made = sorted(path.parent for path in out.glob("*/proof.json"))
     asked: list[dict[str, object]] = [
         {
-            "name": f"{label(case)} #{folder.name}",
+            "name": f"{label(case)} {folder.name}",
             "vkey": str(case.verification_key),
             "proof": str(folder / "proof.json"),
             "public": str(folder / "public.json"),
@@ -128,7 +135,13 @@ def check_program(case: Case, out: Path, snarkjs: Path, tally: Tally) -> None:
     tally.expect(same, f"{label(case)}: the verification key is the one that snarkjs exports")
 
     done = run(
-        "node", snarkjs, "groth16", "verify", theirs, out / "0" / "public.json", out / "0" / "proof.json"
+        "node",
+        snarkjs,
+        "groth16",
+        "verify",
+        theirs,
+        out / "witness-0" / "public.json",
+        out / "witness-0" / "proof.json",
     )
     tally.expect(
         done.returncode == 0 and "OK!" in done.stdout, f"{label(case)}: snarkjs groth16 verify says OK"
@@ -148,7 +161,7 @@ def main() -> int:
             for case in cases:
                 start = time.monotonic()
                 prove_case(case, work / label(case), work / "run" / "cuzkd.sock", tally)
-                print(f"{label(case)}: {PARALLEL} proofs in {time.monotonic() - start:.1f} s", flush=True)
+                print(f"{label(case)}: {2 * PARALLEL} proofs in {time.monotonic() - start:.1f} s", flush=True)
         finally:
             daemon.terminate()
             daemon.wait(START_LIMIT_S)
