@@ -16,7 +16,7 @@ import pytest
 from people.peer import LIMIT_S, Serve, fail, serving, welcome
 
 import cuzkd
-from cuzkd import client
+from cuzkd import delivery
 from cuzkd.errors import (
     Busy,
     DaemonUnreachable,
@@ -214,7 +214,7 @@ def test_a_result_is_decoded_into_proofs_and_numbers(serve: Serve) -> None:
 def test_a_daemon_that_falls_silent_does_not_hold_a_timed_wait(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_GRACE_S", 0.05)
+    monkeypatch.setattr(delivery, "GRACE_S", 0.05)
 
     def peer(channel: BlockingChannel) -> None:
         welcome(channel)
