@@ -67,8 +67,11 @@ class Daemon:
         self.socket = runtime_dir / "cuzkd.sock"
         self.log_path = runtime_dir.with_suffix(".log")
         self._config = runtime_dir.with_suffix(".toml")
+        places = f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'
+        if "state_dir" not in config:
+            places += f'state_dir = "{runtime_dir / "state"}"\n'
         self._config.write_text(
-            f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'
+            places
             + (config or '[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = "256MiB"\n')
         )
         self._environment = environment or {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import resource
 import signal
 import socket
@@ -13,33 +15,39 @@ from typing import Any
 
 from cuzkd import sd
 from cuzkd.child import Child, Settings
-from cuzkd.config import Config
+from cuzkd.config import Changes, Config
 from cuzkd.connection import Reply
-from cuzkd.errors import BootFailed, Unavailable
+from cuzkd.errors import BadConfig, BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
 from cuzkd.ipc import messages, orders, requests
-from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
 from cuzkd.scheduler import Scheduler
 from cuzkd.server import Limits, Server, listen
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Listener, Roster
 from cuzkd.supervisor.circuits import NamedCircuits
+from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import Directories
 from cuzkd.supervisor.dispatch import Dispatcher
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
 from cuzkd.supervisor.namefile import NameFile
+from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.segments import Segments
 from cuzkd.supervisor.service import ClientService
 from cuzkd.supervisor.status import Daemon, report, status_line
 from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
 
 JOB_SOCKET = "job"
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
 _TICK_S = 1.0
 _DRAIN_POLL_S = 0.02
 _LAST_ANSWERS_S = 2.0
+_END_S = 15.0  # children that end, and what is swept after them
+_BOOT_STEP_S = 20.0
+_BEAT_S = 1.0
 _OWN_FILES = 512
 
 _log = logging.getLogger(__name__)
@@ -50,14 +58,15 @@ class Supervisor:
 
     def __init__(
         self,
-        config: Config,
+        configuration: Configuration,
         directories: Directories,
         backend: Choice,
         children_lock: int,
         segments: Segments,
         adopted: dict[str, socket.socket],
     ) -> None:
-        self._config = config
+        config = configuration.now
+        self._configuration = configuration
         self._directories = directories
         self._backend = backend
         self._adopted = adopted
@@ -67,6 +76,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._stop_signals = 0
         self._fatal: BaseException | None = None
+        self._ready = False
         self._server: Server | None = None
         self._inherited = False
         max_files = _raise_file_limit()
@@ -81,10 +91,10 @@ class Supervisor:
         self._roster = Roster(
             self._loop,
             _settings(config, backend, children_lock),
-            Listener(self._up, self._hear, self._down, self._give_up),
+            Listener(self._up, self._hear, self._stalled, self._down, self._give_up),
             config.boot_timeout_s,
         )
-        self._service = ClientService(self._loop, config, directories.spool, max_files)
+        self._service = ClientService(self._loop, configuration, directories.spool, max_files)
         self._dispatcher = Dispatcher(
             self._scheduler,
             self._roster,
@@ -93,7 +103,7 @@ class Supervisor:
             self._working,
             self._service.ended,
         )
-        self._intake = Intake(config.limits.payload_bytes, self._order_ingest, self._service.needed)
+        self._intake = Intake(self._payload_limit, self._order_ingest, self._service.needed)
         self._keys = Keys(self._dispatcher.tell_gpu)
         self._names = NameFile(self._loop, directories.names)
         self._service.connect(
@@ -110,7 +120,9 @@ class Supervisor:
         self._loop.set_exception_handler(self._broken)
         for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._stop_signal, number)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        self._loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        self._beat()
         self._roster.start()
         try:
             await self._until(lambda: self._roster.all_up)
@@ -120,7 +132,7 @@ class Supervisor:
             await self._roster.stop()
             self._close_server()
             # the loop's handlers end with it: a late signal must not cut the clean-up that follows
-            signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             self._names.close()
         if self._fatal is not None:
             raise self._fatal
@@ -135,6 +147,7 @@ class Supervisor:
         self._inherited = listener is not None
         listener = listener or listen(self._directories.socket)
         self._server = Server(self._loop, listener, self._service, self._limits)
+        self._ready = True
         self._tick(time.monotonic())
         self._notifier.ready()
         _log.info("ready: %s backend, socket %s", self._backend.backend, self._directories.socket)
@@ -155,7 +168,8 @@ class Supervisor:
         jobs = self._service.jobs
         _log.info("stopping: no new jobs, %d to finish", jobs.active)
         self._service.stop_taking()
-        deadline = time.monotonic() + self._config.drain_timeout_s
+        self._notifier.need(self._configuration.now.drain_timeout_s + _LAST_ANSWERS_S + _END_S)
+        deadline = time.monotonic() + self._configuration.now.drain_timeout_s
         while jobs.active and self._stop_signals < 2 and self._fatal is None and time.monotonic() < deadline:
             await asyncio.sleep(_DRAIN_POLL_S)
         if jobs.active:
@@ -179,11 +193,23 @@ class Supervisor:
 
     def _up(self, child: Child) -> None:
         worker = child.worker
-        _log.info("the %s process is up (pid %d)", _name(worker), child.process.pid)
+        _log.info("the %s process is up (pid %d)", worker.name, child.process.pid)
         if worker.role is Role.INGEST:
             self._intake.ingest_up()
         self._dispatcher.feed(WorkerUp(worker))
         self._changed.set()
+
+    def _stalled(self, worker: Worker, doing: Doing | None, why: str) -> None:
+        """A child is being ended; a file that it waited for is refused, for the next one would wait too."""
+        if worker.role is Role.INGEST and doing is not None and doing.ticket is not None:
+            self._intake.stalled(doing.ticket, why)
+
+    def _patience(self) -> Patience:
+        return Patience(self._configuration.now.limits, self._scheduler.memory.limit_bytes, self._shape_of)
+
+    def _shape_of(self, partition: PartitionId) -> CircuitShape | None:
+        held = (stage.partitions.get(partition) for stage in self._scheduler.stages)
+        return next((p.job.circuit.shape for p in held if p is not None), None)
 
     def _down(self, worker: Worker, reason: str) -> None:
         if worker.role is Role.INGEST:
@@ -202,7 +228,7 @@ class Supervisor:
         elif isinstance(message, orders.KeysHeld | orders.KeyMoved | orders.CacheUsed):
             self._keys.hear(message)
         elif not self._dispatcher.hear(worker, message):
-            _log.error("the %s process sent an unexpected %s", _name(worker), type(message).__name__)
+            _log.error("the %s process sent an unexpected %s", worker.name, type(message).__name__)
 
     def _give_up(self, error: BootFailed) -> None:
         self._fail(error)
@@ -234,10 +260,38 @@ class Supervisor:
             _log.info("%s", signal.Signals(number).name)
         self._changed.set()
 
+    def _hang_up(self) -> None:
+        """Read the configuration again; in a terminal, stop with it."""
+        if os.isatty(0):
+            self._stop_signal(signal.SIGHUP)
+            return
+        with contextlib.suppress(BadConfig):  # told in the log, and the daemon goes on as it was
+            self.reload()
+
+    def reload(self) -> Changes:
+        """Read the configuration again: all of it is taken, or `BadConfig` says why none is."""
+        self._notifier.reloading()
+        try:
+            return self._configuration.reload()
+        finally:
+            self._notifier.ready()
+
+    def _beat(self) -> None:
+        """The service manager's watchdog watches this loop and nothing else: children are the roster's to end."""
+        watchdog_s = sd.watchdog_s()
+        if watchdog_s is not None:
+            self._notifier.alive()
+        if not self._ready:
+            self._notifier.need(_BOOT_STEP_S)
+        self._loop.call_later(min(_BEAT_S, (watchdog_s or _BEAT_S) / 3), self._beat)
+
+    def _payload_limit(self) -> int:
+        return self._configuration.now.limits.payload_bytes
+
     def _tick(self, due: float) -> None:
         """Once a second: the unit's status line, and children that have fallen silent."""
         now = time.monotonic()
-        self._roster.end_silent(now, late_s=now - due)
+        self._roster.end_overdue(now, now - due, self._patience())
         self._service.jobs.forget_old(now)
         self._notifier.status(status_line(self._daemon()))
         self._loop.call_later(_TICK_S, self._tick, now + _TICK_S)
@@ -287,10 +341,6 @@ def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:
         *(of(Role.SYNTHESIS, index, synthesis.threads) for index in range(synthesis.workers)),
         of(Role.GPU, 0, config.gpu.threads),
     ]
-
-
-def _name(worker: Worker) -> str:
-    return f"{worker.role} {worker.index}" if worker.role is Role.SYNTHESIS else str(worker.role)
 
 
 def _raise_file_limit() -> int:

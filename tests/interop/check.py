@@ -60,7 +60,9 @@ def label(case: Case) -> str:
 def start_daemon(runtime_dir: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         daemon = subprocess.Popen(
-            [BIN / "cuzkd", "serve", "--runtime-dir", runtime_dir], stdout=output, stderr=subprocess.STDOUT
+            [BIN / "cuzkd", "serve", "--runtime-dir", runtime_dir, "--state-dir", runtime_dir / "state"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     limit = time.monotonic() + START_LIMIT_S
     while run(BIN / "cuzkctl", "--socket", runtime_dir / "cuzkd.sock", "status").returncode:

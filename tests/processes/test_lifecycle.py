@@ -194,7 +194,14 @@ def test_a_socket_of_the_service_manager_is_adopted_and_outlives_the_daemon(tmp_
         listener.bind(str(path))
         listener.listen()
         process = subprocess.Popen(
-            [sys.executable, "-c", ACTIVATE, str(listener.fileno()), f"--runtime-dir={tmp_path / 'run'}"],
+            [
+                sys.executable,
+                "-c",
+                ACTIVATE,
+                str(listener.fileno()),
+                f"--runtime-dir={tmp_path / 'run'}",
+                f"--state-dir={tmp_path / 'state'}",
+            ],
             pass_fds=(listener.fileno(),),
         )
     try:
