@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from cuzkd.client import PointChecks, open_input
 from cuzkd.errors import (
+    BadConfig,
     BadRequest,
     Busy,
     CuzkdError,
@@ -22,6 +23,7 @@ from cuzkd.errors import (
     Unavailable,
     VersionMismatch,
 )
+from cuzkd.tables import duration
 
 PATH_ADVICE = "check the path and who may use it"
 
@@ -37,7 +39,16 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-_REFUSALS = (Refused, Busy, Draining, Unavailable, ResourceExhausted, BadRequest, VersionMismatch)
+_REFUSALS = (
+    Refused,
+    Busy,
+    Draining,
+    Unavailable,
+    ResourceExhausted,
+    BadConfig,
+    BadRequest,
+    VersionMismatch,
+)
 
 
 class UsageError(Exception):
@@ -65,28 +76,48 @@ def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdErr
     try:
         return command(arguments)
     except CuzkdError as error:
-        complain(program, error.code, error.message, error.advice, arguments.json)
+        if arguments.json:
+            job = getattr(arguments, "job", None)
+            print_json({"error": error_document(error)} | ({} if job is None else {"job": job}))
+        else:
+            complain(program, error)
         return code_of(error)
     except UsageError as error:
-        complain(program, "usage", str(error), PATH_ADVICE, arguments.json)
+        if arguments.json:
+            print_json({"error": {"code": "usage", "message": str(error), "advice": PATH_ADVICE}})
+        else:
+            print(f"{program}: error: {error}\n{PATH_ADVICE}", file=sys.stderr)
         return ExitCode.USAGE
+    except BrokenPipeError:
+        # Whoever read standard output has enough (`cuzkctl watch | head`); at exit Python would complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
 
 
-def complain(program: str, code: str, message: str, advice: str, as_json: bool) -> None:
-    """Print an error: two lines on standard error or, `as_json`, one document on standard output."""
-    if as_json:
-        print_json({"error": {"code": code, "message": message, "advice": advice}})
-    else:
-        print(f"{program}: error: {message}\n{advice}", file=sys.stderr)
+def complain(program: str, error: CuzkdError) -> None:
+    """Print an error of the daemon's: two lines on standard error, what is wrong and what to do."""
+    when = "" if error.retry_after_s is None else f" (in {duration(error.retry_after_s)})"
+    print(f"{program}: error: {error.message}\n{error.advice}{when}", file=sys.stderr)
+
+
+def error_document(error: CuzkdError) -> dict[str, object]:
+    """An error of the daemon's as a JSON object."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "advice": error.advice,
+        "retryable": error.retryable,
+        "retry_after_s": error.retry_after_s,
+    }
 
 
 def print_json(document: object, indent: int | None = None) -> None:
-    """Print one JSON document on standard output."""
+    """Print one JSON document on standard output, at once."""
     import json  # most runs of cuzkctl print none
 
-    print(json.dumps(document, indent=indent))
+    print(json.dumps(document, indent=indent), flush=True)
 
 
 class Version(argparse.Action):
@@ -124,6 +155,22 @@ def add_asking(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--socket", metavar="PATH", default=argparse.SUPPRESS, help="the daemon's job socket"
     )
+
+
+def add_job(command: argparse.ArgumentParser) -> None:
+    """The number of a job."""
+    command.add_argument("job", type=int, metavar="JOB", help="the job's number")
+
+
+def seconds(text: str) -> float:
+    """A length of time on the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if 0 < value < float("inf"):
+        return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import pytest
 from people.circuits import INFO
 
-from cuzkd import render
+from cuzkd import render, tables
 from cuzkd.ipc.requests import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
 from cuzkd.model import JobState, PartitionId, Phase, Role
 
@@ -38,9 +37,9 @@ BUSY = Status(
         stale_handles=0,
     ),
     jobs=(
-        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, "", 75.0),
+        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, "", 75.0, seconds=2.5),
         JobStatus(9, 0, JobState.QUEUED, 12, 0, "c0de" * 16, "merkle", 0.5),
-        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, "", 1.25),
+        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, "", 1.25, "proving: quotient"),
     ),
     jobs_done=41,
     jobs_failed=0,
@@ -77,10 +76,10 @@ gpu-0        4246  1     0         msm of 8.0
 NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM    KEY  JOBS
 merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs  hot  1,234
 
-JOB  UID   STATE    PROOFS  CIRCUIT       AGE
-8    1000  running  0/2     00ff00ff00ff  1.25 s
+JOB  UID   STATE    PROOFS  CIRCUIT       AGE         TOOK    NOW
+8    1000  running  0/2     00ff00ff00ff  1.25 s              proving: quotient
 9    0     queued   0/12    merkle        0.50 s
-7    1000  done     1/1     00ff00ff00ff  1 min 15 s
+7    1000  done     1/1     00ff00ff00ff  1 min 15 s  2.50 s
 
 DEGRADED
   synthesis-1 is being started again"""
@@ -113,7 +112,7 @@ def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> N
     header = next(index for index, line in enumerate(lines) if line.startswith("JOB"))
     numbers = [int(line.split()[0]) for line in lines[header + 1 : -1]]
     assert numbers == [*range(201, 216), *range(101, 106), *range(15, 10, -1)]
-    assert lines[-1] == "and 20 more: see --json"
+    assert lines[-1] == "and 20 more: see `cuzkctl jobs`"
 
 
 BARE = dataclasses.replace(
@@ -164,7 +163,7 @@ def test_an_added_circuit_in_a_line() -> None:
 
 
 def test_a_report_as_a_document_names_every_field() -> None:
-    document = json.loads(json.dumps(render.document(INFO)))
+    document = json.loads(json.dumps(tables.document(INFO)))
     assert document["circuit"]["shape"]["curve"] == "bn128"
     assert document.keys() == {field.name for field in dataclasses.fields(INFO)}
 
@@ -172,32 +171,3 @@ def test_a_report_as_a_document_names_every_field() -> None:
 def test_stale_handles_are_shown_when_there_are_any() -> None:
     pool = dataclasses.replace(BUSY.pool, stale_handles=4)
     assert "54 reused, 4 stale handles dropped" in render.status(dataclasses.replace(BUSY, pool=pool))
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_610_612_736, "1.5 GiB"), (1 << 60, "1024.0 PiB")],
-)
-def test_sizes_take_the_largest_unit_that_leaves_one(size_bytes: int, text: str) -> None:
-    assert render.size(size_bytes) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-0.1, "0.00 s"),
-        (0.254, "0.25 s"),
-        (41.4, "41 s"),
-        (59.7, "1 min 0 s"),
-        (185, "3 min 5 s"),
-        (7260, "2 h 1 min"),
-        (187_200, "2 d 4 h"),
-    ],
-)
-def test_durations_take_the_two_units_that_matter(seconds: float, text: str) -> None:
-    assert render.duration(seconds) == text
-
-
-def test_table_columns_line_up_and_no_line_ends_in_blanks() -> None:
-    lines = render.table(("A", "LONGER"), [("wide cell", "x"), ("y", "")]).splitlines()
-    assert lines == ["A          LONGER", "wide cell  x", "y"]
