@@ -248,9 +248,13 @@ def test_a_watch_whose_reader_has_enough_ends_without_a_complaint(serve: Serve) 
     def peer(channel: BlockingChannel) -> None:
         welcome(channel)
         _, request_id, _ = request(channel)
-        with pytest.raises(ChannelClosed):
+
+        def tell_for_ever() -> None:
             while True:
                 channel.send(JobChanged(RUNNING), request_id)
+
+        with pytest.raises(ChannelClosed):
+            tell_for_ever()
 
     socket = serve(peer)
     line = f"{BIN}/cuzkctl --socket {socket} watch | head -n 2"
