@@ -137,14 +137,14 @@ class WitnessOutOfMemory(TooLarge):
 
 
 class Forbidden(Refused):
-    """The peer may not do this."""
+    """Only others may do this, or connect. What a peer may not see is `NotFound` instead, so that it learns nothing."""
 
     code = "forbidden"
-    default_advice = "use the account that owns the job, or ask an operator of the daemon"
+    default_advice = "ask an operator of the daemon, or have an administrator make you one (access.operators)"
 
 
 class NotFound(Refused):
-    """No such job or circuit."""
+    """No such job or circuit, or none that the peer may see."""
 
     code = "not_found"
     default_advice = "see what there is with `cuzkctl status`; finished jobs are kept for a limited time only"

@@ -374,6 +374,7 @@ class Status(Message):
     key_loads: int
     key_hits: int
     degraded: tuple[str, ...]
+    jobs_cancelled: int = 0
 
 
 @message(56)

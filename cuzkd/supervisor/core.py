@@ -23,23 +23,26 @@ from cuzkd.ipc import messages, orders, requests
 from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
 from cuzkd.scheduler import Scheduler
-from cuzkd.server import Limits, Server, listen
+from cuzkd.server import Limits, Server
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Listener, Roster
 from cuzkd.supervisor.circuits import NamedCircuits
 from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import Directories
 from cuzkd.supervisor.dispatch import Dispatcher
+from cuzkd.supervisor.doors import Doors
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
+from cuzkd.supervisor.metrics import metrics
 from cuzkd.supervisor.namefile import NameFile
+from cuzkd.supervisor.numbers import JobNumbers
 from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.segments import Segments
-from cuzkd.supervisor.service import ClientService
+from cuzkd.supervisor.service import ClientService, Reports
 from cuzkd.supervisor.status import Daemon, report, status_line
 from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
+from cuzkd.uploads import Uploads
 
-JOB_SOCKET = "job"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
 _TICK_S = 1.0
@@ -69,7 +72,6 @@ class Supervisor:
         self._configuration = configuration
         self._directories = directories
         self._backend = backend
-        self._adopted = adopted
         self._notifier = sd.Notifier()
         self._started_at = time.monotonic()
         self._loop = asyncio.get_running_loop()
@@ -77,8 +79,6 @@ class Supervisor:
         self._stop_signals = 0
         self._fatal: BaseException | None = None
         self._ready = False
-        self._server: Server | None = None
-        self._inherited = False
         max_files = _raise_file_limit()
         self._limits = Limits(partitions=config.jobs.max_partitions, attached=max_files)
         self._segments = segments
@@ -94,7 +94,10 @@ class Supervisor:
             Listener(self._up, self._hear, self._stalled, self._down, self._give_up),
             config.boot_timeout_s,
         )
-        self._service = ClientService(self._loop, configuration, directories.spool, max_files)
+        self._numbers = JobNumbers(self._loop, directories.job_numbers)
+        self._service = ClientService(
+            self._loop, configuration, directories.spool, max_files, self._numbers
+        )
         self._dispatcher = Dispatcher(
             self._scheduler,
             self._roster,
@@ -112,8 +115,15 @@ class Supervisor:
                 Registry.load(directories.names), self._names, self._intake, self._keys, self._proving
             ),
             self._dispatcher.feed,
-            self._report,
+            Reports(self._report, lambda: metrics(self._daemon(), self._server), self._reloaded),
         )
+        uploads = Uploads(
+            directories.spool,
+            self._payload_limit,
+            lambda: configuration.now.limits.upload_per_uid_bytes,
+        )
+        self._server = Server(self._loop, self._service, uploads, self._limits)
+        self._doors = Doors(directories, configuration, adopted)
 
     async def main(self) -> None:
         """Run until a signal ends the daemon; raises what made it impossible to go on."""
@@ -130,10 +140,12 @@ class Supervisor:
                 await self._serve()
         finally:
             await self._roster.stop()
-            self._close_server()
+            self._doors.close()
+            self._server.close()
             # the loop's handlers end with it: a late signal must not cut the clean-up that follows
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             self._names.close()
+            self._numbers.close()
         if self._fatal is not None:
             raise self._fatal
 
@@ -143,10 +155,7 @@ class Supervisor:
 
     async def _serve(self) -> None:
         """Take jobs until asked to stop, then finish those that were accepted."""
-        listener = self._adopted.pop(JOB_SOCKET, None)
-        self._inherited = listener is not None
-        listener = listener or listen(self._directories.socket)
-        self._server = Server(self._loop, listener, self._service, self._limits)
+        self._doors.open(self._server)
         self._ready = True
         self._tick(time.monotonic())
         self._notifier.ready()
@@ -156,13 +165,6 @@ class Supervisor:
         await self._until(lambda: False)
         self._notifier.stopping()
         await self._drain()
-
-    def _close_server(self) -> None:
-        """Close the socket; one that systemd passed keeps its name, so that it can start the next daemon."""
-        if self._server is not None:
-            if not self._inherited:
-                self._directories.socket.unlink(missing_ok=True)
-            self._server.close()
 
     async def _drain(self) -> None:
         jobs = self._service.jobs
@@ -181,7 +183,7 @@ class Supervisor:
 
     @property
     def _answers_to_come(self) -> bool:
-        return self._service.jobs.untold or (self._server is not None and self._server.writing)
+        return self._service.jobs.untold or self._server.writing
 
     async def _until(self, done: Callable[[], bool]) -> None:
         """Wait until `done()`, or until the daemon is to stop."""
@@ -240,10 +242,9 @@ class Supervisor:
         if slot.ready is not None:
             self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
 
-    def _working(self, partition: PartitionId, phase: Phase) -> None:
+    def _working(self, partition: PartitionId, phase: Phase | None) -> None:
         job = self._scheduler.jobs.get(partition.job)
-        if job is not None:
-            self._service.jobs.working(partition, phase, job.done)
+        self._service.working(partition, phase, None if job is None else job.done)
 
     def _proving(self, circuit: str) -> bool:
         """Whether the gpu process has a partition of this circuit."""
@@ -275,6 +276,10 @@ class Supervisor:
             return self._configuration.reload()
         finally:
             self._notifier.ready()
+
+    def _reloaded(self) -> requests.Reloaded:
+        changes = self.reload()
+        return requests.Reloaded(changes.live, changes.at_restart)
 
     def _beat(self) -> None:
         """The service manager's watchdog watches this loop and nothing else: children are the roster's to end."""
@@ -308,7 +313,7 @@ class Supervisor:
 
     def _daemon(self) -> Daemon:
         return Daemon(
-            state="draining" if self._service.draining else "ready",
+            state="draining" if self._service.taking.draining else "ready",
             uptime_s=time.monotonic() - self._started_at,
             backend=self._backend,
             roster=self._roster,
@@ -318,7 +323,7 @@ class Supervisor:
         )
 
     def _report(self, reply: Reply) -> requests.Status:
-        return report(self._daemon(), reply.peer)
+        return report(self._daemon(), reply)
 
 
 def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:

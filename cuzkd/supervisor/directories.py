@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from cuzkd.config import SOCKET_NAME, SOCKET_PATH_MAX
+from cuzkd.config import CTL_SOCKET_NAME, SOCKET_NAME, SOCKET_PATH_MAX
 from cuzkd.errors import BadConfig
 
 _ROOT_UID = 0
@@ -29,6 +29,11 @@ class Directories:
     def socket(self) -> Path:
         """The job socket."""
         return self.runtime / SOCKET_NAME
+
+    @property
+    def control_socket(self) -> Path:
+        """The operators' socket."""
+        return self.runtime / CTL_SOCKET_NAME
 
     @property
     def instance_lock(self) -> Path:
@@ -56,6 +61,11 @@ class Directories:
         return self.state / "names.json"
 
     @property
+    def job_numbers(self) -> Path:
+        """The file of a number that no job has had."""
+        return self.state / "next-job"
+
+    @property
     def segment_prefix(self) -> str:
         """What the names of this daemon's shared-memory segments begin with."""
         return f"/cuzkd-{sha256(os.fsencode(self.runtime)).hexdigest()[:8]}-"
@@ -70,9 +80,9 @@ def prepare(runtime: Path, state: Path) -> Directories:
             f"{error.filename}: {error.strerror}", advice="choose a directory that the daemon's user can make"
         ) from error
     # links in the path may have made it longer than the configuration's was
-    if len(os.fsencode(found.socket)) > SOCKET_PATH_MAX:
+    if len(os.fsencode(found.control_socket)) > SOCKET_PATH_MAX:
         raise BadConfig(
-            f"the socket's path {found.socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
+            f"the socket's path {found.control_socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
             advice="choose a shorter --runtime-dir",
         )
     return found

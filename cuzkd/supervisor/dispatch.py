@@ -44,7 +44,7 @@ class Dispatcher:
         roster: Roster,
         segments: Segments,
         order_of: Callable[[Synthesize], orders.SynthesizeOrder | None],
-        working: Callable[[PartitionId, Phase], None],
+        working: Callable[[PartitionId, Phase | None], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
         self._scheduler = scheduler
@@ -80,6 +80,8 @@ class Dispatcher:
             self.feed(event)
         if isinstance(event, PhaseReported):
             self._working(event.partition, event.phase)
+        elif isinstance(event, Proved):
+            self._working(event.partition, None)
         return event is not None or isinstance(message, orders.Heartbeat)
 
     @staticmethod

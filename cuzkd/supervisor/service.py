@@ -6,29 +6,57 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from cuzkd.config import Config
 from cuzkd.connection import Reply
-from cuzkd.errors import Busy, CuzkdError, Draining, Refused, TooLarge, WaitTimeout
-from cuzkd.events import CompleteJob, FailJob, Synthesize
+from cuzkd.errors import Busy, Cancelled, CuzkdError, Draining, Refused, TooLarge
+from cuzkd.events import CompleteJob, FailJob, JobCancelled, Synthesize
 from cuzkd.events import JobAccepted as AcceptedEvent
 from cuzkd.ipc.messages import MAX_FRAME_BYTES
 from cuzkd.ipc.orders import SynthesizeOrder
-from cuzkd.ipc.requests import CircuitAdd, CircuitPreload, JobAccepted, JobSubmit, JobWait, Status
-from cuzkd.model import SCALAR_BYTES
+from cuzkd.ipc.requests import (
+    CircuitAdd,
+    CircuitPreload,
+    Drain,
+    JobAccepted,
+    JobSubmit,
+    Metrics,
+    MetricsRequest,
+    Reload,
+    Reloaded,
+    Status,
+    StatusRequest,
+)
+from cuzkd.model import SCALAR_BYTES, PartitionId, Phase
 from cuzkd.registry import Named
-from cuzkd.server import CircuitRequest, Files
+from cuzkd.server import Files, Request
+from cuzkd.supervisor.answers import JobAnswers, JobRequest
 from cuzkd.supervisor.circuits import NamedCircuits
+from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.intake import Intake, Needed
-from cuzkd.supervisor.jobs import Job, Jobs, Payload
+from cuzkd.supervisor.job import Job, Payload
+from cuzkd.supervisor.jobs import Jobs
+from cuzkd.supervisor.numbers import JobNumbers
+from cuzkd.supervisor.phases import PhaseTimes
 from cuzkd.supervisor.submission import Submission, Work
+from cuzkd.supervisor.taking import Taking
+from cuzkd.supervisor.watches import Watches
 
 # what a PartitionResult takes beside the public inputs
 _RESULT_OVERHEAD_BYTES = 4096
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What is told of the whole daemon, and its configuration read again."""
+
+    status: Callable[[Reply], Status]
+    metrics: Callable[[], Metrics]
+    reload: Callable[[], Reloaded]
 
 
 class ClientService:
@@ -37,33 +65,49 @@ class ClientService:
     `connect` has to be called before any request comes.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, config: Config, spool: Path, max_files: int) -> None:
-        self.jobs = Jobs()
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        configuration: Configuration,
+        spool: Path,
+        max_files: int,
+        numbers: JobNumbers,
+    ) -> None:
+        self.watches = Watches(loop)
+        self.jobs = Jobs(numbers.first, self.watches.changed)
+        self.taking = Taking(lambda: self.jobs.active)
         self.refused = 0
-        self.draining = False
-        self._loop = loop
-        self._config = config
+        self.phases = PhaseTimes()
+        self._configuration = configuration
         self._spool = spool
         self._max_files = max_files
-        self._next_job = 1
+        self._numbers = numbers
+        self._answers = JobAnswers(self.jobs, self.watches, self._cancel)
 
     def connect(
         self,
         intake: Intake,
         circuits: NamedCircuits,
-        feed: Callable[[AcceptedEvent], None],
-        report: Callable[[Reply], Status],
+        feed: Callable[[AcceptedEvent | JobCancelled], None],
+        reports: Reports,
     ) -> None:
-        """Say who takes files in, who knows circuits' names, who schedules jobs, and who makes the status report."""
+        """Say who takes files in, who knows circuits' names, who schedules jobs, and who tells of the daemon."""
         self.intake = intake
         self.circuits = circuits
         self._feed = feed
-        self._report = report
+        self._reports = reports
 
     # ---- requests
 
     def submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
         """Take a job in; answered when its files are copied and its key is compiled."""
+        try:
+            self._submit(request, files, reply)
+        except CuzkdError:
+            self.refused += 1
+            raise
+
+    def _submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
         entry = None if request.circuit is None else self.circuits.use(reply.peer.uid, request.circuit)
         has_program = files.wasm is not None or (entry is not None and entry.program is not None)
         if request.inputs and not has_program:
@@ -71,8 +115,8 @@ class ClientService:
                 "inputs need the circuit's witness program",
                 advice="give its .wasm with the key, or add it to the named circuit (`cuzkctl circuit add`)",
             )
-        self._require_room(files)
-        number, self._next_job = self._next_job, self._next_job + 1
+        self._require_room(files, reply.peer.uid)
+        number = self._numbers.take()
         submission = self._submission(number, entry, request, files, reply)
         _log.info(
             "job %d of uid %d: %s and %d %s",
@@ -86,52 +130,46 @@ class ClientService:
 
     def add_circuit(self, request: CircuitAdd, files: Files, reply: Reply) -> None:
         """Take a circuit in; answered when it has its name."""
-        self._require_room(files)
+        self._require_room(files, reply.peer.uid)
         self.circuits.add(request, files, reply)
 
-    def circuit(self, request: CircuitRequest, reply: Reply) -> None:
-        """Answer what is asked of named circuits."""
-        if isinstance(request, CircuitPreload):
-            self._require_taking()
-        self.circuits.answer(request, reply)
+    def answer(self, request: Request, reply: Reply) -> None:
+        """Answer what needs no files."""
+        match request:
+            case StatusRequest():
+                reply.send(self._reports.status(reply))
+            case MetricsRequest():
+                reply.send(self._reports.metrics())
+            case Reload():
+                reply.send(self._reports.reload())
+            case Drain():
+                self.taking.drain(request, reply)
+                if self.taking.draining:
+                    self.intake.refuse_all(Draining("the daemon was drained before the job was accepted"))
+            case _ if isinstance(request, JobRequest):
+                self._answers.answer(request, reply)
+            case _:
+                if isinstance(request, CircuitPreload):
+                    self.taking.require()
+                self.circuits.answer(request, reply)
 
-    def wait(self, request: JobWait, reply: Reply) -> None:
-        """Answer with the job's result or error, or `WaitTimeout` when the time is up."""
-        job = self.jobs.find(request.job, reply.peer)
-        if request.timeout_s is None or job.finished:
-            reply.on_close(lambda: job.leave(reply))
-        else:
-            seconds = max(0.0, request.timeout_s)
-            timer = self._loop.call_later(seconds, self._time_up, job, reply, seconds)
-
-            def leave() -> None:
-                timer.cancel()
-                job.leave(reply)
-
-            reply.on_close(leave)
-        self.jobs.wait(job, reply, progress=request.progress)
-
-    def status(self, reply: Reply) -> None:
-        """Answer with the daemon's state."""
-        reply.send(self._report(reply))
-
-    def _require_taking(self) -> None:
-        if self.draining:
-            raise Draining("the daemon is stopping")
-
-    def _require_room(self, files: Files) -> None:
-        self._require_taking()
-        partitions, most = len(files.payloads), self._config.jobs.max_partitions
-        if partitions > most:
-            raise TooLarge(f"a job of {partitions} partitions; jobs.max_partitions is {most}")
-        if self.jobs.active + self.intake.pending >= self._config.jobs.max_queued:
-            raise Busy(f"{self._config.jobs.max_queued} jobs are queued already")
+    def _require_room(self, files: Files, uid: int) -> None:
+        self.taking.require()
+        limits = self._configuration.now.jobs
+        partitions = len(files.payloads)
+        if partitions > limits.max_partitions:
+            raise TooLarge(
+                f"a job of {partitions} partitions; jobs.max_partitions is {limits.max_partitions}"
+            )
+        retry_after_s = self.jobs.retry_after_s
+        if self.jobs.active + self.intake.pending >= limits.max_queued:
+            raise Busy(f"{limits.max_queued} jobs are queued already", retry_after_s=retry_after_s)
+        if self.jobs.active_of(uid) + self.intake.pending_of(uid) >= limits.max_queued_per_uid:
+            told = f"{limits.max_queued_per_uid} jobs of uid {uid} are queued already"
+            raise Busy(f"{told} (jobs.max_queued_per_uid)", retry_after_s=retry_after_s)
         if self.intake.open_files + len(files) > self._max_files:
-            raise Busy(f"{self.intake.open_files} files are being read already")
-
-    def _time_up(self, job: Job, reply: Reply, timeout_s: float) -> None:
-        if job.leave(reply):
-            reply.fail(WaitTimeout(f"job {job.number} is not done after {timeout_s:g} s"))
+            told = f"{self.intake.open_files} files are being read already"
+            raise Busy(told, retry_after_s=retry_after_s)
 
     # ---- what becomes of a job
 
@@ -145,7 +183,7 @@ class ClientService:
         )
 
         def accepted(submission: Submission) -> None:
-            self._accepted(number, entry, payloads, bool(request.inputs), submission)
+            self._accepted(number, entry, payloads, request, submission)
 
         submission = Submission(
             f"job {number}", reply, accepted, self._refused, request.points, request.progress
@@ -165,7 +203,7 @@ class ClientService:
         number: int,
         entry: Named | None,
         payloads: tuple[Payload, ...],
-        inputs: bool,
+        request: JobSubmit,
         submission: Submission,
     ) -> None:
         """Schedule the job, and tell the client unless that shows at once that it can never be proved."""
@@ -184,11 +222,11 @@ class ClientService:
             circuit=circuit,
             name="" if entry is None else entry.name,
             artefacts=submission.artefacts,
-            inputs=inputs,
+            inputs=bool(request.inputs),
             payloads=payloads,
-            submitter=reply,
             accepted_at=time.monotonic(),
         )
+        job.untie = reply.when_gone(lambda: self._submitter_gone(job, cancel=request.cancel_on_disconnect))
         self.jobs.add(job)
         if entry is not None:
             self.circuits.hit(entry)
@@ -196,10 +234,20 @@ class ClientService:
         checked = job.artefacts.constraints is not None
         self._feed(AcceptedEvent(number, job.uid, circuit, job.partitions, checked))
         if job.error is not None:
+            job.forget_submitter()
             self.refused += 1
             reply.fail(job.error)
         else:
             reply.send(JobAccepted(number, job.partitions))
+
+    def _submitter_gone(self, job: Job, *, cancel: bool) -> None:
+        job.untie = None
+        if cancel and not job.finished:
+            _log.info("job %d is cancelled: its client is gone", job.number)
+            self._cancel(job)
+
+    def _cancel(self, job: Job) -> None:
+        self._feed(JobCancelled(job.number))
 
     def _refused(self, submission: Submission, error: CuzkdError) -> None:
         self.refused += 1
@@ -222,6 +270,13 @@ class ClientService:
             handle=command.handle,
         )
 
+    def working(self, partition: PartitionId, phase: Phase | None, done: int | None) -> None:
+        """A partition enters a phase, or (None) has its proof; `done` of its job are done (None: the job has ended)."""
+        if phase is None or done is not None:
+            self.phases.entered(partition, phase)
+        if done is not None:
+            self.jobs.working(partition, phase, done)
+
     def ended(self, end: CompleteJob | FailJob) -> None:
         """The scheduler says that a job is over; one that was ended to stop the daemon is not told twice."""
         if self.jobs.unfinished(end.job) is None:
@@ -231,10 +286,15 @@ class ClientService:
             _log.info("job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions)
         else:
             job = self.jobs.fail(end.job, end.error)
-            _log.warning("job %d failed: %s: %s", job.number, end.error.code, end.error)
+            self.phases.forget(job.number)
+            if isinstance(end.error, Cancelled):
+                _log.info("job %d is cancelled", job.number)
+            else:
+                _log.warning("job %d failed: %s: %s", job.number, end.error.code, end.error)
         for payload in job.payloads:
             remove_payload(payload.path)
         self.intake.job_ended()
+        self.taking.job_ended()
 
     def needed(self) -> Needed:
         """What must not be deleted of the state directory."""
@@ -242,5 +302,5 @@ class ClientService:
 
     def stop_taking(self) -> None:
         """Refuse new jobs, and those that are not accepted yet."""
-        self.draining = True
+        self.taking.stop()
         self.intake.refuse_all(Draining("the daemon is stopping"))

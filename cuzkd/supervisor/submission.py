@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cuzkd.attachment import Attachment
 from cuzkd.circom.inputs import InputLimits
-from cuzkd.connection import Attachment, Reply
+from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.orders import (
     Compile,

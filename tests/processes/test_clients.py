@@ -22,7 +22,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    config = "[synthesis]\nworkers = 1\nthreads = 1\n[jobs]\nmax_queued = 2\n"
+    config = "[synthesis]\nworkers = 1\nthreads = 1\n[jobs]\nmax_queued = 2\nmax_queued_per_uid = 2\n"
     with running(tmp_path / "run", config) as daemon:
         yield daemon
 

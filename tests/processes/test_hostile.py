@@ -15,7 +15,7 @@ from daemon import Daemon, running, wait_until
 from fixtures import bundled
 
 from cuzkd.connection import FRAME_DEADLINE_S, MAX_OUTSTANDING, WRITE_DEADLINE_S, Connection
-from cuzkd.errors import NotFound
+from cuzkd.errors import CuzkdError, NotFound
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
 from cuzkd.ipc.frames import Header
@@ -226,6 +226,9 @@ class Deaf:
     def received(self, connection: Connection, received: Received) -> None:
         connection.version = 1
         connection.new_reply(received.request_id).send(Welcome(1, "test"))
+
+    def failed(self, error: CuzkdError) -> None:
+        """Nothing to count."""
 
     def closed(self, connection: Connection) -> None:
         """Nothing to forget."""

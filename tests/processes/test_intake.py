@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from cuzkd.connection import Attachment, Reply
+from cuzkd.attachment import Attachment
+from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError, Poisoned
 from cuzkd.ipc.orders import Compile, Discard, Spool
 from cuzkd.ipc.peer import Peer

@@ -12,7 +12,7 @@ from daemon import Daemon
 
 from cuzkd.config import Backend
 from cuzkd.errors import AlreadyRunning, BadConfig
-from cuzkd.server import listen
+from cuzkd.listener import listen
 from cuzkd.supervisor.backend import choose
 from cuzkd.supervisor.directories import empty_spool, prepare
 from cuzkd.supervisor.locks import take_children_lock, take_instance_lock
