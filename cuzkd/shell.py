@@ -74,7 +74,9 @@ def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdErr
     """Run the subcommand that was parsed, print what goes wrong, and return the exit code."""
     command: Command = arguments.run
     try:
-        return command(arguments)
+        code = command(arguments)
+        sys.stdout.flush()
+        return code
     except CuzkdError as error:
         if arguments.json:
             job = getattr(arguments, "job", None)
@@ -139,13 +141,34 @@ def add_commands(
 ) -> None:
     """Add subcommands: name, what it does, and what adds its options.
 
-    Only those among the words of the command line get them: making all takes longer than some proofs.
+    Those among the words of the command line get their options, and others not even a parser where the first word is
+    one of them: making all takes longer than some proofs.
     """
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    plain = bool(words) and words[0] in (name for name, _, _ in commands)
     for name, what, add in commands:
-        command = subparsers.add_parser(name, help=what)
-        if name in words:
-            add(command)
+        if name in words or not plain:
+            command = subparsers.add_parser(name, help=what, formatter_class=Formatter)
+            if name in words:
+                add(command)
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help as wide as the terminal, which is asked here: argparse loads file compression to ask it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+class RawFormatter(Formatter, argparse.RawDescriptionHelpFormatter):
+    """The same, with line breaks as they are written."""
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", "")) or 80
+    except ValueError:
+        return os.get_terminal_size(1).columns if os.isatty(1) else 80
 
 
 def add_asking(command: argparse.ArgumentParser) -> None:
