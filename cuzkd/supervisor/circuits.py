@@ -49,9 +49,9 @@ class NamedCircuits:
         self._proving = proving
         self._hits: Counter[tuple[int, str]] = Counter()
 
-    def use(self, uid: int, written: str) -> Named:
-        """The circuit that a job of this user names; `NotFound`."""
-        return self.registry.find(uid, written)
+    def use(self, reply: Reply, written: str) -> Named:
+        """The circuit that a job of this peer names; `NotFound`."""
+        return self.registry.find(reply.peer.uid, written, operator=reply.operator)
 
     def hit(self, entry: Named) -> None:
         """Count a job that used the name."""
@@ -80,9 +80,10 @@ class NamedCircuits:
         """Do what is asked of named circuits; `NotFound` when there is none of the name."""
         uid = reply.peer.uid
         if isinstance(request, CircuitList):
-            reply.send(Circuits(tuple(map(self._info, self.registry.visible_to(uid)))))
+            visible = self.registry.visible_to(uid, operator=reply.operator)
+            reply.send(Circuits(tuple(map(self._info, visible))))
             return
-        entry = self.registry.find(uid, request.name)
+        entry = self.use(reply, request.name)
         match request:
             case CircuitShow():
                 reply.send(self._info(entry))
@@ -93,7 +94,9 @@ class NamedCircuits:
             case CircuitEvict():
                 if self._proving(entry.circuit.digest):
                     raise Busy(
-                        f"a proof uses the key of {entry.name!r} now", advice="try again when it is done"
+                        f"a proof uses the key of {entry.name!r} now",
+                        advice="try again when it is done",
+                        retry_after_s=1.0,
                     )
                 self._keys.drop(entry.circuit, lambda error: self._moved(entry, reply, error))
 

@@ -279,7 +279,7 @@ class Supervisor:
 
     def _reloaded(self) -> requests.Reloaded:
         changes = self.reload()
-        return requests.Reloaded(changes.live, changes.at_restart)
+        return requests.Reloaded((*changes.live, *changes.at_restart), changes.at_restart)
 
     def _beat(self) -> None:
         """The service manager's watchdog watches this loop and nothing else: children are the roster's to end."""

@@ -108,7 +108,7 @@ class ClientService:
             raise
 
     def _submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
-        entry = None if request.circuit is None else self.circuits.use(reply.peer.uid, request.circuit)
+        entry = None if request.circuit is None else self.circuits.use(reply, request.circuit)
         has_program = files.wasm is not None or (entry is not None and entry.program is not None)
         if request.inputs and not has_program:
             raise Refused(

@@ -52,7 +52,7 @@ def test_only_the_file_that_was_being_read_answers_for_the_death_of_its_process(
     def refuse(submission: Submission, error: CuzkdError) -> None:
         refused.append((submission.title, error))
 
-    intake = Intake(1 << 20, lambda order, _: sent.append(order), lambda: Needed(set(), set()))
+    intake = Intake(lambda: 1 << 20, lambda order, _: sent.append(order), lambda: Needed(set(), set()))
     intake.ingest_up()
     intake.submit(a_job(1, tmp_path, "deadly", refuse))
     intake.submit(a_job(2, tmp_path, "harmless", refuse))
