@@ -10,8 +10,8 @@ import contextlib
 import math
 import select
 import socket
-import threading
 import time
+from _thread import allocate_lock  # `threading` takes a millisecond to load
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -66,7 +66,7 @@ class BlockingChannel:
         sock.setblocking(True)
         self._sock = sock
         self._reader = _Reader(sock)
-        self._sending = threading.Lock()
+        self._sending = allocate_lock()
 
     def send(self, message: Message, request_id: int = 0, fds: Sequence[int] | Descriptors = ()) -> None:
         """Send one whole frame, waiting for the peer to read; the descriptors stay the caller's."""
