@@ -17,6 +17,11 @@ class Worker:
     index: int
     incarnation: int
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.role.named(self.index)
+
 
 # ---- events
 

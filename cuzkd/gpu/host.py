@@ -14,6 +14,7 @@ from cuzkd.kernels.curve import Group
 from cuzkd.kernels.msm import give_back_memory, msm
 from cuzkd.kernels.quotient import SCRATCH_VECTORS, odd_coset_quotient
 from cuzkd.model import PAGE_BYTES
+from cuzkd.pulse import PULSE
 from cuzkd.vectors import LIMBS, Scalars, Vectors
 
 LARGE_LOG_DOMAIN = 15
@@ -46,6 +47,7 @@ class HostDevice:
             self._work = np.empty((rows, LIMBS), dtype=np.uint64)
         for points in (circuit.a, circuit.b1, circuit.b2, circuit.c, circuit.h):
             points.reshape(-1)[:: PAGE_BYTES // points.itemsize].sum()
+            PULSE.step()
         return HostKey(circuit, self)
 
     def quotient_space(self, domain_size: int) -> tuple[Scalars, Scalars]:

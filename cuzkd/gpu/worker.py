@@ -31,7 +31,7 @@ from cuzkd.ipc.orders import (
 )
 from cuzkd.logs import PartitionLog
 from cuzkd.mappings import Mappings
-from cuzkd.model import CircuitRef, Role
+from cuzkd.model import CircuitRef, Phase, Role
 from cuzkd.vectors import vectors_in
 from cuzkd.worker import Broken, Runtime, Stopwatch, serve
 
@@ -64,7 +64,8 @@ class GpuHandler:
             case ProveOrder():
                 self._prove(message)
             case LoadKey(ticket=ticket, circuit=circuit):
-                self._key(circuit)
+                with self._runtime.phase(Phase.LOAD):
+                    self._key(circuit)
                 self._runtime.send(KeyMoved(self._incarnation, ticket, None))
             case DropKey(ticket=ticket, circuit=circuit):
                 self._drop_key(circuit.digest)
@@ -91,9 +92,10 @@ class GpuHandler:
         """Allocate, touch, register: only then may the segment be leased."""
         if order.segment in self._mappings:
             raise Broken(f"segment {order.segment} is to be prepared twice")
-        segment = self._mappings.map(order.segment, order.size_bytes, allocate=True)
-        with segment.view() as memory:
-            pinned = self._device.register(order.segment, memory)
+        with self._runtime.phase(Phase.PREPARE):
+            segment = self._mappings.map(order.segment, order.size_bytes, allocate=True)
+            with segment.view() as memory:
+                pinned = self._device.register(order.segment, memory)
         self._runtime.send(SegmentReady(self._incarnation, order.segment, pinned))
 
     def _forget(self, segment: str) -> None:
@@ -130,7 +132,8 @@ class GpuHandler:
 
     def _prove_in(self, memory: memoryview, order: ProveOrder, stopwatch: Stopwatch) -> ProofDone:
         """Prove from the segment; the arrays over it end with this call."""
-        key = self._key(order.circuit)
+        with stopwatch(Phase.LOAD):
+            key = self._key(order.circuit)
         shape = order.circuit.shape
         proof, public = prove(
             key,

@@ -30,6 +30,7 @@ from cuzkd.ipc.orders import (
     Spooled,
 )
 from cuzkd.model import CircuitRef, Role
+from cuzkd.pulse import PULSE
 from cuzkd.worker import Broken, Runtime, serve
 
 _PROGRAM_START_S = 10.0  # to say its prime and size: no inputs are fed here
@@ -62,7 +63,9 @@ class IngestHandler:
             case Compile() | KeepProgram() | KeepConstraints() | Spool():
                 if len(descriptors) != 1:
                     raise InternalError(f"an order came with {len(descriptors)} descriptors")
-                self._runtime.send(self._answer(message, descriptors[0]))
+                with self._runtime.ticket(message.ticket):
+                    answer = self._answer(message, descriptors[0])
+                self._runtime.send(answer)
             case _:
                 raise Broken(f"{type(message).__name__} is no order for ingest")
 
@@ -97,7 +100,13 @@ class IngestHandler:
         def tell(stage: str, done: int, total: int) -> None:
             self._runtime.send(IngestProgress(ticket, stage, done, total))
 
-        return Meter(tell)
+        meter = Meter(tell)
+
+        def report(stage: str, done: int, total: int) -> None:
+            PULSE.step()
+            meter(stage, done, total)
+
+        return report
 
 
 def _spool(order: Spool, fd: int) -> Spooled:

@@ -7,6 +7,7 @@ import numpy as np
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.formats.constraints import KeptConstraints
 from cuzkd.kernels.evaluate import evaluate, hadamard
+from cuzkd.pulse import PULSE
 from cuzkd.vectors import LIMBS, Vectors
 
 _ROWS_AT_ONCE = 1 << 16
@@ -21,8 +22,10 @@ def evaluate_constraints(
     satisfied constraint makes of it, and none is ever found broken: that is seen when the proof is verified.
     """
     curve = circuit.ref.shape.curve
-    evaluate(curve, circuit.matrix_a, vectors.z, vectors.a, threads=threads)
-    evaluate(curve, circuit.matrix_b, vectors.z, vectors.b, threads=threads)
+    for matrix, out in ((circuit.matrix_a, vectors.a), (circuit.matrix_b, vectors.b)):
+        PULSE.step()
+        evaluate(curve, matrix, vectors.z, out, threads=threads)
+    PULSE.step()
     if constraints is None:
         hadamard(curve, vectors.a, vectors.b, vectors.c, threads=threads)
         return None
@@ -39,6 +42,7 @@ def _first_broken(circuit: CompiledCircuit, vectors: Vectors, threads: int) -> i
     product = np.empty((min(_ROWS_AT_ONCE, len(vectors.a)), LIMBS), dtype=np.uint64)
     for start in range(0, len(vectors.a), _ROWS_AT_ONCE):
         a, b, c = (vector[start : start + _ROWS_AT_ONCE] for vector in (vectors.a, vectors.b, vectors.c))
+        PULSE.step()
         piece = product[: len(a)]
         hadamard(circuit.ref.shape.curve, a, b, piece, threads=threads)
         if not np.array_equal(piece, c):

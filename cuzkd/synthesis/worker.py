@@ -23,6 +23,7 @@ from cuzkd.ipc.orders import (
 from cuzkd.logs import PartitionLog
 from cuzkd.mappings import Mappings
 from cuzkd.model import Phase, Role
+from cuzkd.pulse import PULSE
 from cuzkd.synthesis.circuits import OpenCircuits
 from cuzkd.synthesis.evaluate import evaluate_constraints
 from cuzkd.synthesis.witness import compute_witness, read_witness
@@ -80,6 +81,7 @@ class SynthesisHandler:
         constraints = None if order.constraints is None else self._open.constraints(order.constraints, ref)
         vectors = vectors_in(memory, order.handle, ref.shape)
         self._fill_witness(vectors.z, order)
+        PULSE.step()
         witness_s = time.monotonic() - begin
         broken = evaluate_constraints(circuit, vectors, self._runtime.args.threads, constraints)
         if broken is not None:
