@@ -1,4 +1,4 @@
-"""`cuzkctl watch`, `wait` and `prove` while they last: lines as they come, connections lost, readers and users that leave."""
+"""`cuzkctl watch`, `wait` and `prove` while they last: changes as they come, lost connections, users who leave."""
 
 from __future__ import annotations
 
