@@ -6,6 +6,7 @@ import logging
 import sys
 
 from cuzkd.errors import CuzkdError, Unavailable
+from cuzkd.gpu import known_answer
 from cuzkd.gpu.device import Device, LoadedKey
 from cuzkd.gpu.host import HostDevice
 from cuzkd.gpu.keys import KeyCache
@@ -45,6 +46,7 @@ class GpuHandler:
         self._runtime = runtime
         self._incarnation = runtime.args.incarnation
         self._device = open_device(runtime.args.backend, runtime.args.threads)
+        known_answer.check(self._device, runtime.args.threads)
         self._keys = KeyCache(self._device, runtime.args.state_dir)
         self._mappings = Mappings(runtime.args.threads)
 
