@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -95,7 +96,11 @@ def _list(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render.circuits_document(circuits), indent=1)
     else:
-        print(render.circuits(circuits) if circuits else "no circuits; `cuzkctl circuit add` adds one")
+        print(
+            render.circuits(circuits, os.geteuid())
+            if circuits
+            else "no circuits; `cuzkctl circuit add` adds one"
+        )
     return ExitCode.DONE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from cuzkd import shell
 from cuzkd.client import Client, Drained, Reloaded
@@ -51,7 +52,7 @@ def _status(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render.status_document(report, circuits), indent=1)
     else:
-        print(render.status(report, circuits))
+        print(render.status(report, circuits, os.geteuid()))
     return ExitCode.DONE
 
 

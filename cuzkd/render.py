@@ -38,14 +38,14 @@ def status_document(report: Status, named: Sequence[CircuitInfo]) -> dict[str, o
     return fields | circuits_document(named)
 
 
-def status(report: Status, named: Sequence[CircuitInfo] = ()) -> str:
-    """The report and the named circuits, without a final newline.
+def status(report: Status, named: Sequence[CircuitInfo] = (), own_uid: int | None = None) -> str:
+    """The report and the named circuits (see `circuits`), without a final newline.
 
     What is wrong comes last, where the eye rests.
     """
     parts = [_summary(report), _workers(report.workers)]
     if named:
-        parts.append(circuits(named))
+        parts.append(circuits(named, own_uid))
     if report.jobs:
         parts.append(_jobs(report.jobs))
     if report.degraded:
@@ -53,13 +53,13 @@ def status(report: Status, named: Sequence[CircuitInfo] = ()) -> str:
     return "\n\n".join(parts)
 
 
-def circuits(infos: Sequence[CircuitInfo]) -> str:
-    """Named circuits as a table."""
+def circuits(infos: Sequence[CircuitInfo], own_uid: int | None = None) -> str:
+    """Named circuits as a table, other users' than `own_uid`'s by uid and name, as an operator names them."""
     return table(
         ("NAME", "CIRCUIT", "CURVE", "ROWS", "SIZE", "POINTS", "FROM", "KEY", "JOBS"),
         [
             (
-                info.name,
+                info.name if own_uid in (None, info.uid) else f"{info.uid}/{info.name}",
                 info.circuit.digest[: render_jobs.DIGEST_SHOWN],
                 str(info.circuit.shape.curve),
                 f"{info.circuit.shape.rows:,}",

@@ -86,5 +86,12 @@ def _cells(status: JobStatus) -> tuple[str, ...]:
         status.name or status.circuit[:DIGEST_SHOWN],
         duration(status.age_s),
         "" if status.seconds is None else duration(status.seconds),
-        printable(status.error or status.stage),
+        _now(status),
     )
+
+
+def _now(status: JobStatus) -> str:
+    """What is being done, or what the job ended with where its state does not say it."""
+    if status.state.final:
+        return "" if status.error == status.state else printable(status.error)
+    return printable(status.stage)

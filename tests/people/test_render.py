@@ -156,6 +156,12 @@ def test_circuits_as_a_table() -> None:
     assert render.circuits([BARE, INFO]) == TABLE
 
 
+def test_other_users_circuits_are_shown_by_the_names_that_an_operator_gives_them() -> None:
+    lines = render.circuits([BARE, INFO], own_uid=0).splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", "1000/a", "1000/merkle"]
+    assert render.circuits([BARE, INFO], own_uid=1000) == TABLE
+
+
 def test_an_added_circuit_in_a_line() -> None:
     line = "1,456 rows over bn128, 2 public inputs, 1.2 MiB; compiled, points checked: full"
     assert render.circuit_line(INFO) == line
