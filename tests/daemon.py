@@ -160,6 +160,9 @@ def connected_as(uid: int, daemon: Daemon) -> Client:
     client = daemon.client()
     try:
         client.status()
+    except CuzkdError:
+        client.close()
+        raise
     finally:
         os.seteuid(0)
         os.setegid(0)
