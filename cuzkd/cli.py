@@ -171,4 +171,3 @@ def _export_vkey(arguments: argparse.Namespace) -> int:
     shell.write_all({arguments.output: text})
     print(arguments.output)
     return shell.ExitCode.DONE
-

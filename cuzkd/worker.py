@@ -164,7 +164,7 @@ class Stopwatch:
     def __init__(self, runtime: Runtime, partition: PartitionId) -> None:
         self._runtime = runtime
         self._partition = partition
-        self._seconds: dict[Phase, float] = {}
+        self.seconds: dict[Phase, float] = {}
 
     @contextlib.contextmanager
     def __call__(self, phase: Phase) -> Iterator[None]:
@@ -174,11 +174,11 @@ class Stopwatch:
             with self._runtime.phase(phase, self._partition):
                 yield
         finally:
-            self._seconds[phase] = self._seconds.get(phase, 0.0) + time.monotonic() - begin
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.monotonic() - begin
 
     def __str__(self) -> str:
-        phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self._seconds.items())
-        return f"{sum(self._seconds.values()):.3f} s ({phases})"
+        phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self.seconds.items())
+        return f"{sum(self.seconds.values()):.3f} s ({phases})"
 
 
 def serve(role: Role, make_handler: Callable[[Runtime], Handler]) -> int:

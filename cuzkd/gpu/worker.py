@@ -30,7 +30,7 @@ from cuzkd.ipc.orders import (
     SegmentUnusable,
     StageFailed,
 )
-from cuzkd.logs import PartitionLog
+from cuzkd.logs import Event, PartitionLog
 from cuzkd.mappings import Mappings
 from cuzkd.model import CircuitRef, Phase, Role
 from cuzkd.vectors import vectors_in
@@ -127,9 +127,11 @@ class GpuHandler:
             with self._mappings.get(order.handle.segment).view() as memory:
                 done = self._prove_in(memory, order, stopwatch)
         except CuzkdError as error:
-            log.warning("not proved after %s: %s", stopwatch, error)
+            log.warning(
+                "not proved after %s: %s", stopwatch, error, event=Event.NOT_PROVED, times=stopwatch.seconds
+            )
             raise
-        log.info("proved in %s", stopwatch)
+        log.info("proved in %s", stopwatch, event=Event.PROVED, times=stopwatch.seconds)
         self._runtime.send(done)
 
     def _prove_in(self, memory: memoryview, order: ProveOrder, stopwatch: Stopwatch) -> ProofDone:

@@ -29,6 +29,7 @@ from cuzkd.ipc.orders import (
     Spool,
     Spooled,
 )
+from cuzkd.logs import Event, about
 from cuzkd.model import CircuitRef, Role
 from cuzkd.pulse import PULSE
 from cuzkd.worker import Broken, Runtime, serve
@@ -132,7 +133,9 @@ def _check_witness(path: Path, name: str, circuit: CircuitRef) -> None:
 
 def _told(name: str, what: str, digest: str, found: bool, begin: float) -> None:
     how = "found" if found else "made"
-    _log.info("%s: %s %s %s in %.3f s", name, what, digest[:12], how, time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    told = about(Event.COMPILED, circuit=digest if what == "circuit" else None, seconds=seconds)
+    _log.info("%s: %s %s %s in %.3f s", name, what, digest[:12], how, seconds, extra=told)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from cuzkd.ipc.channel import ChannelClosed
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Message
 from cuzkd.ipc.orders import Heartbeat, ProofDone, StageFailed, SynthesisDone
+from cuzkd.logs import Event, about
 from cuzkd.model import Role
 from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.slots import Slot, pause_s
@@ -234,7 +235,8 @@ class Roster:
         self._emptied.set()
         if self._stopping:
             return
-        _log.warning("the %s process (pid %d) %s", slot.name, process.pid, reason)
+        told = about(Event.CHILD_DIED)
+        _log.warning("the %s process (pid %d) %s", slot.name, process.pid, reason, extra=told)
         if not had_booted:
             self._boot_failed(slot, reason)
             return

@@ -18,6 +18,7 @@ from cuzkd.ipc.requests import (
     Circuits,
     CircuitShow,
 )
+from cuzkd.logs import Event, about
 from cuzkd.registry import Named, Registry, check_name
 from cuzkd.server import CircuitRequest, Files
 from cuzkd.supervisor.intake import Intake
@@ -185,5 +186,6 @@ class NamedCircuits:
 
 
 def _refused(submission: Submission, error: CuzkdError) -> None:
-    _log.info("%s is refused: %s", submission.title, error)
+    told = about(Event.REFUSED, uid=submission.reply.peer.uid)
+    _log.info("%s is refused: %s", submission.title, error, extra=told)
     submission.reply.fail(error)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from cuzkd.config import Changes, Config
 from cuzkd.errors import BadConfig
+from cuzkd.logs import Event, about
 
 _log = logging.getLogger(__name__)
 
@@ -29,11 +30,11 @@ class Configuration:
         try:
             new = self._load()
         except BadConfig as error:
-            _log.error("the configuration stays as it is: %s", error)
+            _log.error("the configuration stays as it is: %s", error, extra=about(Event.NOT_RELOADED))
             raise
         changes = self.now.changes_to(new)
         self.now = self.now.with_live_of(new)
-        _log.info("the configuration was read again: %s", _told(changes))
+        _log.info("the configuration was read again: %s", _told(changes), extra=about(Event.RELOADED))
         return changes
 
 

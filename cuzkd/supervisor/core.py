@@ -20,6 +20,7 @@ from cuzkd.connection import Reply
 from cuzkd.errors import BadConfig, BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
 from cuzkd.ipc import messages, orders, requests
+from cuzkd.logs import Event, about
 from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
 from cuzkd.scheduler import Scheduler
@@ -95,9 +96,7 @@ class Supervisor:
             config.boot_timeout_s,
         )
         self._numbers = JobNumbers(self._loop, directories.job_numbers)
-        self._service = ClientService(
-            self._loop, configuration, directories.spool, max_files, self._numbers
-        )
+        self._service = ClientService(self._loop, configuration, directories.spool, max_files, self._numbers)
         self._dispatcher = Dispatcher(
             self._scheduler,
             self._roster,
@@ -159,7 +158,10 @@ class Supervisor:
         self._ready = True
         self._tick(time.monotonic())
         self._notifier.ready()
-        _log.info("ready: %s backend, socket %s", self._backend.backend, self._directories.socket)
+        ready = about(Event.READY, seconds=time.monotonic() - self._started_at)
+        _log.info(
+            "ready: %s backend, socket %s", self._backend.backend, self._directories.socket, extra=ready
+        )
         if self._backend.degraded is not None:
             _log.warning("%s", self._backend.degraded)
         await self._until(lambda: False)
@@ -168,7 +170,7 @@ class Supervisor:
 
     async def _drain(self) -> None:
         jobs = self._service.jobs
-        _log.info("stopping: no new jobs, %d to finish", jobs.active)
+        _log.info("stopping: no new jobs, %d to finish", jobs.active, extra=about(Event.STOPPING))
         self._service.stop_taking()
         self._notifier.need(self._configuration.now.drain_timeout_s + _LAST_ANSWERS_S + _END_S)
         deadline = time.monotonic() + self._configuration.now.drain_timeout_s
@@ -195,7 +197,9 @@ class Supervisor:
 
     def _up(self, child: Child) -> None:
         worker = child.worker
-        _log.info("the %s process is up (pid %d)", worker.name, child.process.pid)
+        _log.info(
+            "the %s process is up (pid %d)", worker.name, child.process.pid, extra=about(Event.CHILD_UP)
+        )
         if worker.role is Role.INGEST:
             self._intake.ingest_up()
         self._dispatcher.feed(WorkerUp(worker))

@@ -28,6 +28,7 @@ from cuzkd.ipc.requests import (
     Status,
     StatusRequest,
 )
+from cuzkd.logs import About, Event, about
 from cuzkd.model import SCALAR_BYTES, PartitionId, Phase
 from cuzkd.registry import Named
 from cuzkd.server import Files, Request
@@ -125,6 +126,7 @@ class ClientService:
             files.zkey.name if files.zkey is not None else repr(request.circuit),
             len(files.payloads),
             "inputs" if request.inputs else "witnesses",
+            extra=about(Event.JOB_SUBMITTED, job=number, uid=reply.peer.uid),
         )
         self.intake.submit(submission)
 
@@ -251,7 +253,8 @@ class ClientService:
 
     def _refused(self, submission: Submission, error: CuzkdError) -> None:
         self.refused += 1
-        _log.info("%s is refused: %s", submission.title, error)
+        told = about(Event.REFUSED, uid=submission.reply.peer.uid)
+        _log.info("%s is refused: %s", submission.title, error, extra=told)
         submission.reply.fail(error)
 
     def order_of(self, command: Synthesize) -> SynthesizeOrder | None:
@@ -283,14 +286,16 @@ class ClientService:
             return
         if isinstance(end, CompleteJob):
             job = self.jobs.complete(end.job, end.proofs, end.publics)
-            _log.info("job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions)
+            told = _about(Event.JOB_DONE, job)
+            _log.info("job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions, extra=told)
         else:
             job = self.jobs.fail(end.job, end.error)
             self.phases.forget(job.number)
             if isinstance(end.error, Cancelled):
-                _log.info("job %d is cancelled", job.number)
+                _log.info("job %d is cancelled", job.number, extra=_about(Event.JOB_CANCELLED, job))
             else:
-                _log.warning("job %d failed: %s: %s", job.number, end.error.code, end.error)
+                told = _about(Event.JOB_FAILED, job)
+                _log.warning("job %d failed: %s: %s", job.number, end.error.code, end.error, extra=told)
         for payload in job.payloads:
             remove_payload(payload.path)
         self.intake.job_ended()
@@ -304,3 +309,7 @@ class ClientService:
         """Refuse new jobs, and those that are not accepted yet."""
         self.taking.stop()
         self.intake.refuse_all(Draining("the daemon is stopping"))
+
+
+def _about(event: Event, job: Job) -> dict[str, About]:
+    return about(event, job=job.number, uid=job.uid, circuit=job.circuit.digest, seconds=job.seconds)

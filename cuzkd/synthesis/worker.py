@@ -20,7 +20,7 @@ from cuzkd.ipc.orders import (
     SynthesisDone,
     SynthesizeOrder,
 )
-from cuzkd.logs import PartitionLog
+from cuzkd.logs import Event, PartitionLog
 from cuzkd.mappings import Mappings
 from cuzkd.model import Phase, Role
 from cuzkd.pulse import PULSE
@@ -70,7 +70,8 @@ class SynthesisHandler:
             segment = self._mappings.map(order.handle.segment, order.handle.size_bytes)
             with segment.view() as memory:
                 cost = self._fill(memory, order)
-        PartitionLog(_log, order.partition).info("synthesized in %s: %s", stopwatch, cost)
+        log = PartitionLog(_log, order.partition)
+        log.info("synthesized in %s: %s", stopwatch, cost, event=Event.SYNTHESIZED, times=stopwatch.seconds)
         self._runtime.send(SynthesisDone(self._runtime.args.incarnation, order.partition, order.handle))
 
     def _fill(self, memory: memoryview, order: SynthesizeOrder) -> str:

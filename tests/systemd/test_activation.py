@@ -7,6 +7,7 @@ import stat
 import subprocess
 from pathlib import Path
 
+import pytest
 from systemd.unit import JOB_SOCKET, MULTIPLIER, NOBODY, SERVICE, Unit, cuzkctl, document, members, systemctl
 
 
@@ -77,11 +78,11 @@ def test_fault_31_only_the_group_may_ask(unit: Unit) -> None:
     assert unit.active
 
 
-def test_the_unit_is_as_strict_as_it_says(unit: Unit) -> None:
+@pytest.mark.usefixtures("unit")
+def test_the_unit_is_as_strict_as_it_says() -> None:
     words = ["systemd-analyze", "security", "--no-pager", "--threshold=15", SERVICE]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    checked = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", SERVICE], capture_output=True, text=True, check=False
-    )
+    words = ["systemd-analyze", "verify", "--man=no", SERVICE]
+    checked = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")

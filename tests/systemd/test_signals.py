@@ -7,19 +7,32 @@ import signal
 from daemon import wait_until
 from systemd.unit import (
     CONFIG,
+    MULTIPLIER,
     SERVICE,
-    SQUARINGS,
     Unit,
     busy,
     cuzkctl,
     document,
+    inputs_of,
     now,
     submit,
     systemctl,
     waiting_for,
 )
 
-PROVE = ("prove", "--json", "--zkey", SQUARINGS.zkey, "--wtns", SQUARINGS.witness, "-o", "/tmp")
+INPUTS = inputs_of(5000)
+PROVE = (
+    "prove",
+    "--json",
+    "--zkey",
+    MULTIPLIER.zkey,
+    "--wasm",
+    MULTIPLIER.wasm,
+    "--input",
+    INPUTS,
+    "-o",
+    "/tmp",
+)
 
 
 def test_fault_26_sigterm_under_load_finishes_what_was_accepted(unit: Unit) -> None:
@@ -81,7 +94,7 @@ def test_fault_27_a_bad_file_changes_nothing_and_the_reload_says_so(unit: Unit) 
     failed = cuzkctl("reload", "--json")
     assert failed.returncode != 0
     assert f"{CONFIG}:4: pool.limit = 'much' should be a size" in document(failed)["error"]["message"]
-    assert "failed" in systemctl("reload", SERVICE, check=False) + unit.manager_journal(supervisor)
+    assert "failed" in systemctl("reload", SERVICE, check=False) + unit.manager_journal()
     assert (unit.main_pid, unit.active) == (supervisor, True)
     assert cuzkctl(*PROVE).returncode == 0
 

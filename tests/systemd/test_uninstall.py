@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from systemd.unit import CONFIG, MULTIPLIER, Unit, cuzkctl, document, submit, waiting_for
 
 SCRIPTS = Path("/src/scripts")
@@ -48,7 +49,8 @@ def test_an_upgrade_in_place_keeps_jobs_configuration_and_state(unit: Unit) -> N
     assert document(cuzkctl("status", "--json"))["circuits"] is not None
 
 
-def test_uninstalling_leaves_the_state_and_purging_nothing(unit: Unit) -> None:
+@pytest.mark.usefixtures("unit")
+def test_uninstalling_leaves_the_state_and_purging_nothing() -> None:
     assert cuzkctl(*PROVE).returncode == 0
     script("/bin/bash", str(SCRIPTS / "uninstall.sh"))
     assert files() == {"/var/lib/cuzkd"}
@@ -59,4 +61,4 @@ def test_uninstalling_leaves_the_state_and_purging_nothing(unit: Unit) -> None:
     assert "cuzk" not in Path("/etc/passwd").read_text() + Path("/etc/group").read_text()
     assert shutil.which("cuzkctl") is None
     shown = subprocess.run(["systemctl", "list-units", "--all"], capture_output=True, text=True, check=True)
-    assert "cuzkd" not in shown.stdout
+    assert "cuzkd." not in shown.stdout

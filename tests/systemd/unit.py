@@ -51,6 +51,13 @@ def cuzkctl(*words: object, uid: int = 0, groups: Sequence[int] = ()) -> subproc
     )
 
 
+def inputs_of(size_bytes: int) -> Path:
+    """The multiplier's inputs, in a file of this size."""
+    path = Path("/tmp/inputs.json")
+    path.write_text((MULTIPLIER.path / "input.json").read_text().ljust(size_bytes))
+    return path
+
+
 def document(done: subprocess.CompletedProcess[str]) -> Any:
     """What a command with --json printed."""
     assert done.stdout, done.stderr
@@ -91,6 +98,9 @@ def waiting_for(job: int) -> Iterator[subprocess.Popen[str]]:
 class Unit:
     """`cuzkd.service`."""
 
+    def __init__(self) -> None:
+        self._since = 0
+
     def show(self, name: str) -> str:
         """One property."""
         return systemctl("show", "--value", "-p", name, SERVICE).strip()
@@ -118,6 +128,7 @@ class Unit:
         """Stopped and never restarted, with the shipped configuration, without drop-ins, its sockets open."""
         if not SHIPPED.exists():
             return
+        self._since = int(time.time())
         systemctl("kill", "--kill-who=main", "-s", "CONT", SERVICE, check=False)
         systemctl("stop", SERVICE)
         shutil.copyfile(SHIPPED, CONFIG)
@@ -161,23 +172,15 @@ class Unit:
         words = ["journalctl", "-o", "cat", "--no-pager", f"_SYSTEMD_UNIT={SERVICE}", *matches]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
-    def manager_journal(self, pid: int) -> str:
-        """What systemd itself has said of the unit since this supervisor was started."""
+    def manager_journal(self) -> str:
+        """What systemd itself has said of the unit since `as_installed`."""
         words = ["journalctl", "-o", "cat", "--no-pager", "_PID=1", f"UNIT={SERVICE}"]
-        invocation = _invocation(pid)
-        return subprocess.run(
-            [*words, f"INVOCATION_ID={invocation}"], capture_output=True, text=True, check=True
-        ).stdout
+        done = subprocess.run([*words, f"--since=@{self._since}"], capture_output=True, text=True, check=True)
+        return done.stdout
 
     def wait_restarted(self, old_pid: int) -> None:
         """Return when another supervisor than `old_pid` is ready."""
         wait_until(lambda: self.active and self.main_pid not in (0, old_pid), "the unit has been restarted")
-
-
-def _invocation(pid: int) -> str:
-    """The systemd invocation that a process belongs to."""
-    pairs = (entry.partition(b"=") for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
-    return next(value.decode() for name, _, value in pairs if name == b"INVOCATION_ID")
 
 
 def busy(unit: Unit) -> None:
