@@ -14,7 +14,7 @@ from cuzkd import shell
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    the job failed or was cancelled, the proof is wrong, or the time was up
+  1    the job failed, was cancelled or lost, or is not done; the proof is wrong; the time was up
   2    wrong usage, or a path on the command line that cannot be read or written
   3    no daemon answers
   4    refused: the input cannot be proved, or the daemon takes no work now
