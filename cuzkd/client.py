@@ -45,6 +45,7 @@ from cuzkd.ipc.requests import (
     StatusRequest,
     Watch,
 )
+from cuzkd.model import JobState
 
 __all__ = [
     "CircuitInfo",
@@ -53,6 +54,7 @@ __all__ = [
     "File",
     "JobInfo",
     "JobListing",
+    "JobState",
     "JobStatus",
     "PointChecks",
     "Progress",

@@ -117,14 +117,15 @@ def _summary(report: Status) -> str:
     pairs = (
         (
             "daemon",
-            f"cuzkd {report.version}, pid {report.pid}, {report.state} for {duration(report.uptime_s)}",
+            f"cuzkd {report.version}, pid {report.pid}, {report.state}, up for {duration(report.uptime_s)}",
         ),
         ("health", "degraded, see below" if report.degraded else "good"),
         ("backend", f"{backend} ({report.device})" if report.device else backend),
         (
             "jobs",
             f"{states[JobState.RUNNING]} running, {states[JobState.QUEUED]} queued; since start "
-            f"{report.jobs_done} done, {report.jobs_failed} failed, {report.jobs_refused} refused",
+            f"{report.jobs_done} done, {report.jobs_failed} failed, {report.jobs_cancelled} cancelled, "
+            f"{report.jobs_refused} refused",
         ),
         ("proofs", f"{report.partitions_proved} made, {report.partitions_retried} retried"),
         (
@@ -153,7 +154,7 @@ def _workers(workers: Sequence[WorkerStatus]) -> str:
         if not worker.ready:
             return "starting"
         if worker.partition is None:
-            return "idle"
+            return str(worker.phase or "idle")
         return f"{worker.phase or 'busy'} of {worker.partition}"
 
     return table(

@@ -19,7 +19,7 @@ BUSY = Status(
     backend="host",
     device="2 cores",
     workers=(
-        WorkerStatus(Role.INGEST, 0, 4243, 1, 0, True, None, None),
+        WorkerStatus(Role.INGEST, 0, 4243, 1, 0, True, None, Phase.READ),
         WorkerStatus(Role.SYNTHESIS, 0, 4244, 1, 0, True, PartitionId(8, 1), Phase.SYNTHESIS),
         WorkerStatus(Role.SYNTHESIS, 1, 0, 3, 2, False, None, None),
         WorkerStatus(Role.GPU, 0, 4246, 1, 0, True, PartitionId(8, 0), Phase.MSM),
@@ -54,13 +54,14 @@ BUSY = Status(
     key_loads=2,
     key_hits=55,
     degraded=("synthesis-1 is being started again",),
+    jobs_cancelled=2,
 )
 
 BUSY_TEXT = """\
-daemon    cuzkd 0.1.0, pid 4242, ready for 3 h 12 min
+daemon    cuzkd 0.1.0, pid 4242, ready, up for 3 h 12 min
 health    degraded, see below
 backend   host (2 cores)
-jobs      1 running, 1 queued; since start 41 done, 0 failed, 3 refused
+jobs      1 running, 1 queued; since start 41 done, 0 failed, 2 cancelled, 3 refused
 proofs    57 made, 1 retried
 circuits  1 named; 2 compiled, 12 found compiled
 programs  1 compiled, 7 found compiled
@@ -68,7 +69,7 @@ keys      2 loaded, 55 found loaded
 pool      3 segments (2 leased, 1 free, 0 preparing, 0 pinned), 96.0 MiB of 1.5 GiB; 3 created, 54 reused
 
 PROCESS      PID   LIFE  RESTARTS  STATE
-ingest-0     4243  1     0         idle
+ingest-0     4243  1     0         read
 synthesis-0  4244  1     0         synthesis of 8.1
 synthesis-1  -     3     2         starting
 gpu-0        4246  1     0         msm of 8.0
