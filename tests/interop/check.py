@@ -2,7 +2,8 @@
 
 For every case, from its witness and from its inputs: 20 `cuzkctl prove` at once over one socket, each proof valid
 in snarkjs (and invalid with another public input), each public.json and the exported verification key
-byte-identical to snarkjs' own, and one proof verified by the snarkjs program itself.
+byte-identical to snarkjs' own, and one proof verified by the snarkjs program itself. One proof more is made by the
+example client that `ipc/PROTOCOL.md` names.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ PARALLEL = 20
 START_LIMIT_S = 60
 COMMAND_LIMIT_S = 300
 BIN = Path(sys.executable).parent
+EXAMPLE = TESTS.parent / "ipc" / "example.mjs"
 
 
 @dataclass
@@ -93,6 +95,20 @@ def prove_case(case: Case, out: Path, socket: Path, tally: Tally) -> None:
             public = out / index / "public.json"
             same = public.exists() and public.read_bytes() == case.public.read_bytes()
             tally.expect(same, f"{name}: public.json is the one that snarkjs writes")
+
+
+def prove_by_example(case: Case, out: Path, socket: Path, tally: Tally) -> None:
+    """One proof by the example client of ipc/PROTOCOL.md, which shares no code with cuzkd."""
+    done = run("node", EXAMPLE, socket, case.zkey, case.witness)
+    tally.expect(done.returncode == 0, f"{label(case)}: the example client exits 0: {done.stderr.strip()}")
+    if done.returncode == 0:
+        made = json.loads(done.stdout)
+        folder = out / "example"
+        folder.mkdir(parents=True)
+        (folder / "proof.json").write_text(json.dumps(made["proof"]))
+        (folder / "public.json").write_text(json.dumps(made["publicSignals"]))
+        same = made["publicSignals"] == json.loads(case.public.read_text())
+        tally.expect(same, f"{label(case)}: the example client prints the public inputs")
 
 
 def claims(case: Case, out: Path) -> list[dict[str, object]]:
@@ -163,6 +179,7 @@ def main() -> int:
             for case in cases:
                 start = time.monotonic()
                 prove_case(case, work / label(case), work / "run" / "cuzkd.sock", tally)
+                prove_by_example(case, work / label(case), work / "run" / "cuzkd.sock", tally)
                 print(f"{label(case)}: {2 * PARALLEL} proofs in {time.monotonic() - start:.1f} s", flush=True)
         finally:
             daemon.terminate()
