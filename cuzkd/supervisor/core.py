@@ -275,11 +275,14 @@ class Supervisor:
 
     def reload(self) -> Changes:
         """Read the configuration again: all of it is taken, or `BadConfig` says why none is."""
-        self._notifier.reloading()
+        serving = self._ready and not self._stopping
+        if serving:
+            self._notifier.reloading()
         try:
             return self._configuration.reload()
         finally:
-            self._notifier.ready()
+            if serving:
+                self._notifier.ready()
 
     def _reloaded(self) -> requests.Reloaded:
         changes = self.reload()
@@ -288,10 +291,12 @@ class Supervisor:
     def _beat(self) -> None:
         """The service manager's watchdog watches this loop and nothing else: children are the roster's to end."""
         watchdog_s = sd.watchdog_s()
-        if watchdog_s is not None:
-            self._notifier.alive()
+        self._notifier.beat(watched=watchdog_s is not None)
         if not self._ready:
             self._notifier.need(_BOOT_STEP_S)
+            slots = self._roster.slots
+            up = sum(slot.ready is not None for slot in slots)
+            self._notifier.status(f"starting: {up} of {len(slots)} processes are up")
         self._loop.call_later(min(_BEAT_S, (watchdog_s or _BEAT_S) / 3), self._beat)
 
     def _payload_limit(self) -> int:

@@ -47,7 +47,7 @@ def test_sigterm_leaves_nothing(daemon: Daemon) -> None:
     assert_nothing_left(daemon, children)
 
 
-def test_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> None:
+def test_fault_26_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> None:
     with daemon.client() as client, daemon.client() as late:
         late.status()
         job = client.submit(CASE.zkey, [CASE.witness] * 100)
@@ -59,7 +59,7 @@ def test_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> 
     assert daemon.stop() == 0
 
 
-def test_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
+def test_fault_26_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
     with daemon.client() as client, ThreadPoolExecutor(1) as pool:
         job = client.submit(CASE.zkey, [CASE.witness] * 800)
         waiting = pool.submit(client.wait, job)
@@ -83,7 +83,7 @@ def test_signals_until_the_very_end_leave_nothing(daemon: Daemon) -> None:
     assert_nothing_left(daemon, children)
 
 
-def test_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) -> None:
+def test_fault_26_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) -> None:
     config = 'drain_timeout = "50ms"\n[synthesis]\nworkers = 1\nthreads = 1\n'
     with running(tmp_path / "run", config) as daemon, daemon.client() as client:
         job = client.submit(CASE.zkey, [CASE.witness] * 800)
@@ -93,7 +93,7 @@ def test_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) ->
             assert isinstance(waiting.exception(), Unavailable)
 
 
-def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(daemon: Daemon) -> None:
+def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(daemon: Daemon) -> None:
     with daemon.client() as client:
         client.submit(CASE.zkey, [CASE.witness] * 200)
         wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
@@ -109,7 +109,7 @@ def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_29_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_path: Path) -> None:
     with daemon.client() as client:
         client.prove(CASE.zkey, [CASE.witness])
     before = (daemon.segments(), daemon.children(), daemon.socket.stat().st_ino)
@@ -121,7 +121,7 @@ def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_p
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_a_second_daemon_on_the_same_state_directory_is_refused(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_29_a_second_daemon_on_the_same_state_directory_is_refused(daemon: Daemon, tmp_path: Path) -> None:
     second = Daemon(tmp_path / "other", f'state_dir = "{daemon.runtime_dir / "state"}"\n')
     assert second.process.wait(30) == 1
     assert f"already running (pid {daemon.process.pid})" in second.log()
