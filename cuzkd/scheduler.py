@@ -334,12 +334,19 @@ class Scheduler:
             self._out.append(events.Prove(gpu.worker, partition.id, circuit, partition.handle))
 
     def _synthesize(self) -> None:
+        """Start what can start; once more if that brought back memory that had been given up, for those before."""
+        if self.stages.gpu is None:
+            return
+        limit_bytes = self.memory.pool.limit_bytes
+        self._synthesize_in_turn()
+        if self.memory.pool.limit_bytes > limit_bytes:
+            self._synthesize_in_turn()
+
+    def _synthesize_in_turn(self) -> None:
         """Start what has a segment and a worker; set segments aside, or have them made, for what is next.
 
         A partition may overtake one that waits for memory, but not take the memory that that one is next for.
         """
-        if self.stages.gpu is None:
-            return
         idle = self.stages.idle_synthesis()
         self.memory.begin_round(min((job.layout.size_bytes for job in self._turns), default=0))
         in_vain: set[int] = set()
