@@ -66,7 +66,7 @@ class Listener:
         self._share = Share(loop)
         self._connections: set[Connection] = set()
         self._of_uid: Counter[int] = Counter()
-        self._starved = False
+        self._starved = self._paused = False
         sock.setblocking(False)
         loop.add_reader(sock.fileno(), self._accept)
         self._timer = loop.call_later(_TICK_S, self._tick)
@@ -104,6 +104,7 @@ class Listener:
                     raise
                 self._pause(error)
                 return
+            self._starved = False
             self._admit(sock)
 
     def _admit(self, sock: socket.socket) -> None:
@@ -126,7 +127,7 @@ class Listener:
         """Accept nothing until the next tick: the process is out of descriptors or memory."""
         if not self._starved:
             _log.warning("no connections are accepted for now: %s", error.strerror)
-        self._starved = True
+        self._starved = self._paused = True
         self._loop.remove_reader(self._socket.fileno())
 
     def _tick(self) -> None:
@@ -135,8 +136,8 @@ class Listener:
             if (reason := connection.overdue(now)) is not None:
                 _log.info("a connection of uid %d is closed: %s", connection.peer.uid, reason)
                 connection.close()
-        if self._starved:
-            self._starved = False
+        if self._paused:
+            self._paused = False
             self._loop.add_reader(self._socket.fileno(), self._accept)
         self._timer = self._loop.call_later(_TICK_S, self._tick)
 
