@@ -55,13 +55,13 @@ class Notifier:
         """Say that the configuration is being read again; `ready` ends it."""
         self._owe(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
-    def stopping(self) -> None:
-        """Say that the daemon is stopping."""
-        self._owe("STOPPING=1")
+    def stopping(self, seconds: float) -> None:
+        """Say that the daemon is stopping, and how long that may take."""
+        self._owe(f"STOPPING=1\nEXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def need(self, seconds: float) -> None:
-        """Ask for so much time from now on, for starting or stopping."""
-        self._owe(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
+        """Ask for so much time from now on, for starting."""
+        self._sent(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def beat(self, *, watched: bool) -> None:
         """Say what is still owed and, to a watchdog, that the loop runs."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
-import resource
 import signal
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
-from cuzkd import sd
-from cuzkd.child import Child, Settings
-from cuzkd.config import Changes, Config
+from cuzkd.child import Child
 from cuzkd.connection import Reply
-from cuzkd.errors import BadConfig, BootFailed, Unavailable
+from cuzkd.errors import BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
 from cuzkd.ipc import messages, orders, requests
 from cuzkd.logs import Event, about
@@ -34,12 +30,14 @@ from cuzkd.supervisor.dispatch import Dispatcher
 from cuzkd.supervisor.doors import Doors
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
+from cuzkd.supervisor.manager import ServiceManager
 from cuzkd.supervisor.metrics import metrics
 from cuzkd.supervisor.namefile import NameFile
 from cuzkd.supervisor.numbers import JobNumbers
 from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.segments import Segments
 from cuzkd.supervisor.service import ClientService, Reports
+from cuzkd.supervisor.staff import raise_file_limit, settings
 from cuzkd.supervisor.status import Daemon, report, status_line
 from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
 from cuzkd.uploads import Uploads
@@ -49,10 +47,6 @@ SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
 _TICK_S = 1.0
 _DRAIN_POLL_S = 0.02
 _LAST_ANSWERS_S = 2.0
-_END_S = 15.0  # children that end, and what is swept after them
-_BOOT_STEP_S = 20.0
-_BEAT_S = 1.0
-_OWN_FILES = 512
 
 _log = logging.getLogger(__name__)
 
@@ -73,14 +67,13 @@ class Supervisor:
         self._configuration = configuration
         self._directories = directories
         self._backend = backend
-        self._notifier = sd.Notifier()
         self._started_at = time.monotonic()
         self._loop = asyncio.get_running_loop()
+        self._manager = ServiceManager(self._loop, configuration, self._booting)
         self._changed = asyncio.Event()
         self._stop_signals = 0
         self._fatal: BaseException | None = None
-        self._ready = False
-        max_files = _raise_file_limit()
+        max_files = raise_file_limit()
         self._limits = Limits(partitions=config.jobs.max_partitions, attached=max_files)
         self._segments = segments
         self._scheduler = Scheduler(
@@ -91,7 +84,7 @@ class Supervisor:
         )
         self._roster = Roster(
             self._loop,
-            _settings(config, backend, children_lock),
+            settings(config, backend, children_lock),
             Listener(self._up, self._hear, self._stalled, self._down, self._give_up),
             config.boot_timeout_s,
         )
@@ -131,7 +124,7 @@ class Supervisor:
             self._loop.add_signal_handler(number, self._stop_signal, number)
         self._loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        self._beat()
+        self._manager.beat()
         self._roster.start()
         try:
             await self._until(lambda: self._roster.all_up)
@@ -155,9 +148,8 @@ class Supervisor:
     async def _serve(self) -> None:
         """Take jobs until asked to stop, then finish those that were accepted."""
         self._doors.open(self._server)
-        self._ready = True
         self._tick(time.monotonic())
-        self._notifier.ready()
+        self._manager.ready()
         ready = about(Event.READY, seconds=time.monotonic() - self._started_at)
         _log.info(
             "ready: %s backend, socket %s", self._backend.backend, self._directories.socket, extra=ready
@@ -165,14 +157,13 @@ class Supervisor:
         if self._backend.degraded is not None:
             _log.warning("%s", self._backend.degraded)
         await self._until(lambda: False)
-        self._notifier.stopping()
+        self._manager.stopping()
         await self._drain()
 
     async def _drain(self) -> None:
         jobs = self._service.jobs
         _log.info("stopping: no new jobs, %d to finish", jobs.active, extra=about(Event.STOPPING))
         self._service.stop_taking()
-        self._notifier.need(self._configuration.now.drain_timeout_s + _LAST_ANSWERS_S + _END_S)
         deadline = time.monotonic() + self._configuration.now.drain_timeout_s
         while jobs.active and self._stop_signals < 2 and self._fatal is None and time.monotonic() < deadline:
             await asyncio.sleep(_DRAIN_POLL_S)
@@ -269,35 +260,16 @@ class Supervisor:
         """Read the configuration again; in a terminal, stop with it."""
         if os.isatty(0):
             self._stop_signal(signal.SIGHUP)
-            return
-        with contextlib.suppress(BadConfig):  # told in the log, and the daemon goes on as it was
-            self.reload()
-
-    def reload(self) -> Changes:
-        """Read the configuration again: all of it is taken, or `BadConfig` says why none is."""
-        serving = self._ready and not self._stopping
-        if serving:
-            self._notifier.reloading()
-        try:
-            return self._configuration.reload()
-        finally:
-            if serving:
-                self._notifier.ready()
+        else:
+            self._manager.hang_up()
 
     def _reloaded(self) -> requests.Reloaded:
-        changes = self.reload()
+        changes = self._manager.reload()
         return requests.Reloaded((*changes.live, *changes.at_restart), changes.at_restart)
 
-    def _beat(self) -> None:
-        """The service manager's watchdog watches this loop and nothing else: children are the roster's to end."""
-        watchdog_s = sd.watchdog_s()
-        self._notifier.beat(watched=watchdog_s is not None)
-        if not self._ready:
-            self._notifier.need(_BOOT_STEP_S)
-            slots = self._roster.slots
-            up = sum(slot.ready is not None for slot in slots)
-            self._notifier.status(f"starting: {up} of {len(slots)} processes are up")
-        self._loop.call_later(min(_BEAT_S, (watchdog_s or _BEAT_S) / 3), self._beat)
+    def _booting(self) -> str:
+        slots = self._roster.slots
+        return f"{sum(slot.ready is not None for slot in slots)} of {len(slots)} processes are up"
 
     def _payload_limit(self) -> int:
         return self._configuration.now.limits.payload_bytes
@@ -307,7 +279,7 @@ class Supervisor:
         now = time.monotonic()
         self._roster.end_overdue(now, now - due, self._patience())
         self._service.jobs.forget_old(now)
-        self._notifier.status(status_line(self._daemon()))
+        self._manager.status(status_line(self._daemon()))
         self._loop.call_later(_TICK_S, self._tick, now + _TICK_S)
 
     def _broken(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -333,33 +305,3 @@ class Supervisor:
 
     def _report(self, reply: Reply) -> requests.Status:
         return report(self._daemon(), reply)
-
-
-def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:
-    def of(role: Role, index: int, threads: int) -> Settings:
-        return Settings(
-            role=role,
-            index=index,
-            threads=threads,
-            state_dir=config.state_dir,
-            log_level=logging.getLevelName(logging.getLogger().level),
-            backend=str(backend.backend),
-            witness_seconds=config.limits.witness_time_s,
-            witness_bytes=config.limits.witness_memory_bytes,
-            lock_fd=lock_fd,
-        )
-
-    synthesis = config.synthesis
-    return [
-        of(Role.INGEST, 0, synthesis.threads * synthesis.workers),
-        *(of(Role.SYNTHESIS, index, synthesis.threads) for index in range(synthesis.workers)),
-        of(Role.GPU, 0, config.gpu.threads),
-    ]
-
-
-def _raise_file_limit() -> int:
-    """Take all the descriptors that the system allows; how many of them clients' files may use."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, 1 << 16) if hard != resource.RLIM_INFINITY else 1 << 16
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(64, (wanted - _OWN_FILES) // 2)

@@ -93,7 +93,9 @@ def test_fault_26_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path:
             assert isinstance(waiting.exception(), Unavailable)
 
 
-def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(daemon: Daemon) -> None:
+def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(
+    daemon: Daemon,
+) -> None:
     with daemon.client() as client:
         client.submit(CASE.zkey, [CASE.witness] * 200)
         wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
@@ -121,7 +123,9 @@ def test_fault_29_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daem
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_fault_29_a_second_daemon_on_the_same_state_directory_is_refused(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_29_a_second_daemon_on_the_same_state_directory_is_refused(
+    daemon: Daemon, tmp_path: Path
+) -> None:
     second = Daemon(tmp_path / "other", f'state_dir = "{daemon.runtime_dir / "state"}"\n')
     assert second.process.wait(30) == 1
     assert f"already running (pid {daemon.process.pid})" in second.log()
@@ -158,26 +162,6 @@ def test_the_cuda_backend_is_refused_with_the_reason(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "run", backend="cuda")
     assert daemon.process.wait(30) == 78
     assert "host backend only" in daemon.log()
-
-
-def test_ready_and_stopping_are_told_to_the_service_manager(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(30)
-        with running(tmp_path / "run", environment={"NOTIFY_SOCKET": str(tmp_path / "notify")}) as daemon:
-            for child in daemon.children():
-                assert b"NOTIFY_SOCKET" not in Path(f"/proc/{child}/environ").read_bytes()
-            assert daemon.stop() == 0
-        manager.setblocking(False)
-        told = []
-        try:
-            while True:
-                told.append(manager.recv(4096).decode())
-        except BlockingIOError:
-            pass
-    assert "READY=1" in told
-    assert told.index("READY=1") < told.index("STOPPING=1")
-    assert any(line.startswith("STATUS=ready") for line in told)
 
 
 ACTIVATE = """

@@ -95,9 +95,7 @@ def test_stopping_is_told_with_the_time_that_it_may_take(tmp_path: Path) -> None
     with managed(tmp_path) as (daemon, manager):
         assert daemon.stop() == 0
     told = manager.heard
-    after = told[told.index("STOPPING=1") :]
-    assert "EXTEND_TIMEOUT_USEC=77000000" in after
-    assert told.index("READY=1") < told.index("STOPPING=1")
+    assert told.index("READY=1") < told.index("STOPPING=1\nEXTEND_TIMEOUT_USEC=75000000")
     assert any(message.startswith("STATUS=ready") for message in told)
 
 
