@@ -89,9 +89,13 @@ def _missing(slot: Slot) -> str:
 
 def status_line(daemon: Daemon) -> str:
     """One line for `systemctl status`."""
-    jobs = daemon.service.jobs
-    pool = pool_status(daemon.scheduler)
-    line = f"{daemon.state}: {jobs.active} jobs, {jobs.ended[JobState.DONE]} done, pool {pool.leased}/{pool.segments}"
+    scheduler, ended = daemon.scheduler, daemon.service.jobs.ended
+    states = Counter(job.state for job in scheduler.jobs.values())
+    pool = pool_status(scheduler)
+    line = (
+        f"{daemon.state}: {states[JobState.RUNNING]} proving, {states[JobState.QUEUED]} queued, "
+        f"{ended[JobState.DONE]} done, pool {pool.leased}/{pool.segments}"
+    )
     reasons = degraded(daemon)
     return f"{line}; degraded: {reasons[0]}" if reasons else line
 

@@ -8,7 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from systemd.unit import JOB_SOCKET, MULTIPLIER, NOBODY, SERVICE, Unit, cuzkctl, document, members, systemctl
+from systemd.unit import (
+    CONFIG,
+    JOB_SOCKET,
+    MULTIPLIER,
+    NOBODY,
+    SERVICE,
+    Unit,
+    cuzkctl,
+    document,
+    members,
+    systemctl,
+)
 
 
 def test_the_first_prove_starts_the_daemon_and_gets_its_proof(tmp_path: Path) -> None:
@@ -51,7 +62,7 @@ def test_no_child_may_speak_to_the_service_manager(unit: Unit) -> None:
 
 
 def test_the_status_line_tells_what_it_does(unit: Unit) -> None:
-    assert unit.show("StatusText").startswith("ready: 0 jobs")
+    assert unit.show("StatusText").startswith("ready: 0 proving, 0 queued, 0 done")
 
 
 def test_a_stopped_daemon_leaves_no_process_and_its_sockets_start_the_next_one(unit: Unit) -> None:
@@ -75,6 +86,24 @@ def test_fault_31_only_the_group_may_ask(unit: Unit) -> None:
     assert "Permission denied" in document(outside)["error"]["message"]
     inside = cuzkctl("status", "--json", uid=NOBODY, groups=members())
     assert inside.returncode == 0, inside.stdout
+    assert unit.active
+
+
+def test_fault_31_a_loosened_mode_lets_nobody_in_that_the_configuration_keeps_out(unit: Unit) -> None:
+    CONFIG.write_text('[access]\ngroup = "cuzkd"\n')
+    systemctl("reload", SERVICE)
+    JOB_SOCKET.chmod(0o666)
+    outside = cuzkctl("status", "--json", uid=NOBODY)
+    assert outside.returncode == 4, outside.stdout
+    assert document(outside)["error"]["code"] == "forbidden"
+    assert f"uid {NOBODY} is not in the group" in document(outside)["error"]["message"]
+    assert cuzkctl("status", "--json", uid=NOBODY, groups=members()).returncode == 0
+    assert unit.active
+
+
+def test_who_is_no_operator_may_not_reload(unit: Unit) -> None:
+    refused = cuzkctl("reload", "--json", uid=NOBODY, groups=members())
+    assert document(refused)["error"]["code"] == "forbidden"
     assert unit.active
 
 
