@@ -95,7 +95,7 @@ def test_a_frame_is_these_bytes(message: Message, request_id: int, frame: str) -
         (b"\x81\xa9timeout_s\xca\x3f\x80\x00\x00", "timeout_s: expected float, got 32-bit float"),
     ],
 )
-def test_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
+def test_fault_18_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
     with pytest.raises(BadRequest) as caught:
         decode_payload(JobWait, payload)
     assert why in str(caught.value)
@@ -117,7 +117,7 @@ def test_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
         ({1: 1, "timeout_s": None}, "the message: expected str, got int"),
     ],
 )
-def test_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(fields: Any, why: str) -> None:
+def test_fault_18_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(fields: Any, why: str) -> None:
     with pytest.raises(BadRequest) as caught:
         decode_fields(JobWait, fields)
     assert str(caught.value) == f"JobWait: {why}"
@@ -128,7 +128,7 @@ def test_a_repeated_field_is_refused() -> None:
         decode_payload(JobWait, b"\x83\xa3job\x01\xa3job\x01\xa9timeout_s\xc0")
 
 
-def test_trailing_bytes_are_refused() -> None:
+def test_fault_18_trailing_bytes_are_refused() -> None:
     header, payload = split(codec.encode(StatusRequest()))
     with pytest.raises(BadRequest, match="StatusRequest: the message: 1 bytes follow the message"):
         codec.decode(header, payload + b"\xc0")
@@ -165,7 +165,7 @@ def test_an_array_over_the_types_limit_is_refused_before_it_is_read() -> None:
         codec.encode(Attach(("",) * 65))
 
 
-def test_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
+def test_fault_18_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
     """Deep nesting and huge counts cost the frame's own size, not what they claim."""
     bombs = [b"\x82\xa4zkey\x00\xa9witnesses" + head * 10_000 for head in (b"\xdd\x00\x00\xff\xff", b"\x91")]
     tracemalloc.start()
@@ -180,7 +180,7 @@ def test_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_any_corruption_is_refused_or_still_a_message(data: st.DataObject) -> None:
+def test_fault_18_any_corruption_is_refused_or_still_a_message(data: st.DataObject) -> None:
     """Flipped, cut and inserted bytes never raise anything but `BadRequest`."""
     cls = data.draw(st.sampled_from(list(MESSAGES.values())))
     payload = bytearray(codec.encode(data.draw(instances(cls)))[HEADER_BYTES:])
