@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, FrameCut
@@ -25,7 +24,11 @@ GRACE_S = 10.0
 
 _CLOSED_ADVICE = "see the daemon's log; an accepted job goes on as long as the daemon runs"
 
-_Answer = TypeVar("_Answer", bound=Message)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Answer = TypeVar("_Answer", bound=Message)
 
 
 class ConnectionLost(DaemonUnreachable):

@@ -6,7 +6,9 @@ Classes are named for what the caller can do about them. An error crosses a sock
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 
 class CuzkdError(Exception):

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from typing import TypeVar
 
 from cuzkd.conversation import Conversation, ProgressCallback
 from cuzkd.errors import InternalError
@@ -18,7 +17,11 @@ File = str | os.PathLike[str] | int
 
 _NAME_LIMIT = 1024
 
-_Answer = TypeVar("_Answer", bound=Message)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Answer = TypeVar("_Answer", bound=Message)
 
 
 class Files(list[File]):

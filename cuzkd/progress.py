@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
 
 from cuzkd.ipc.requests import Progress
 from cuzkd.tables import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 QUIET_S = 0.5
 """How long work may take on a terminal before its progress appears unasked."""

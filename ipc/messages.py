@@ -7,10 +7,15 @@ A field's annotation is its schema: the codec refuses whatever does not match. A
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar, dataclass_transform
 
 from cuzkd.errors import CuzkdError, from_wire
-from cuzkd.records import record
+from cuzkd.records import dataclass_transform, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _M = TypeVar("_M", bound="type[Message]")
 
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 1 << 20
@@ -21,16 +26,14 @@ class Message:
     """Base of every message; the decorator `message` gives a class its values."""
 
     __slots__ = ()
-    TYPE: ClassVar[int]
-    MAX_BYTES: ClassVar[int]
-    MAX_ITEMS: ClassVar[int]
-    DESCRIPTORS: ClassVar[int]
+    TYPE: int
+    MAX_BYTES: int
+    MAX_ITEMS: int
+    DESCRIPTORS: int
 
 
 MESSAGES: dict[int, type[Message]] = {}
 """Every message class that this process knows, by its number on the wire."""
-
-_M = TypeVar("_M", bound=type[Message])
 
 
 @dataclass_transform(frozen_default=True)

@@ -30,6 +30,8 @@ HEAVY = (
     "json",
     "logging",
     "shutil",
+    "threading",
+    "typing",
 )
 
 # Put together here, so that this file does not match itself.

@@ -63,11 +63,11 @@ def test_every_message_survives_the_trip(cls: type[Message], data: st.DataObject
             "83 a36a6f62 05 a974696d656f75745f73 cb3ff8000000000000 a870726f6772657373 c2",
         ),
         (
-            Heartbeat(2, PartitionId(9, 300), Phase.MSM, 0),
+            Heartbeat(2, PartitionId(9, 300), None, Phase.MSM, 0),
             0,
-            "c55a0100 4100 0000 3b000000 00000000"
-            "84 ab696e6361726e6174696f6e 02 a9706172746974696f6e 82 a36a6f62 09 a5696e646578 cd012c"
-            "a57068617365 a36d736d a870726f6772657373 00",
+            "c55a0100 4100 0000 43000000 00000000"
+            "85 ab696e6361726e6174696f6e 02 a9706172746974696f6e 82 a36a6f62 09 a5696e646578 cd012c"
+            "a67469636b6574 c0 a57068617365 a36d736d a870726f6772657373 00",
         ),
     ],
     ids=["failure", "client", "child"],
