@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from cuzkd.errors import BadConfig
 from cuzkd.literals import duration_text, parse_duration_s, parse_size, size_text
-from cuzkd.model import MAX_PARTITIONS, PAGE_BYTES
+from cuzkd.model import MAX_PARTITIONS
 
 SHM_DIR: Final = Path("/dev/shm")  # noqa: S108  # where Linux keeps POSIX shared memory; no file is made by name
 SOCKET_NAME: Final = "cuzkd.sock"
@@ -145,13 +145,17 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+_LEAST_POOL_BYTES: Final = 16 << 20
+
+
 def _default_pool_limit(_: Mapping[str, Any]) -> int:
     try:
         facts = os.statvfs(SHM_DIR)
     except OSError as error:
         raise BadConfig(f"{SHM_DIR}: {error.strerror}", advice=f"mount a tmpfs at {SHM_DIR}") from None
     half = facts.f_bavail * facts.f_frsize // 2
-    return max(PAGE_BYTES, half - half % (1 << 20))
+    # a pool that nothing fits is of no use: what others hold of the memory now, they may give back
+    return max(_LEAST_POOL_BYTES, half - half % (1 << 20))
 
 
 # ---- the table

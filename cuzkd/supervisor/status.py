@@ -12,6 +12,8 @@ from cuzkd import __version__
 from cuzkd.connection import Reply
 from cuzkd.ipc.pool import SegmentState
 from cuzkd.ipc.requests import PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.segment import SHM_DIR, free_bytes
+from cuzkd.memory import Memory
 from cuzkd.model import JobState, Role
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice
@@ -73,11 +75,21 @@ def degraded(daemon: Daemon) -> tuple[str, ...]:
     """Why not all is well."""
     reasons = [] if daemon.backend.degraded is None else [daemon.backend.degraded]
     reasons += [_missing(slot) for slot in daemon.roster.slots if slot.stuck or not slot.ready]
-    if daemon.scheduler.memory.lowered:
-        reasons.append("shared memory ran out before pool.limit did: the pool is smaller than configured")
+    reasons += _short_of_memory(daemon.scheduler.memory)
     if daemon.scheduler.device_suspect:
         reasons.append("the device has made wrong proofs of one partition twice: it is suspect")
     return tuple(reasons)
+
+
+def _short_of_memory(memory: Memory) -> list[str]:
+    """Why the pool is not, or could not become, as large as it is configured."""
+    if memory.lowered:
+        return ["shared memory ran out before pool.limit did: the pool is smaller than configured"]
+    wanted, free = memory.limit_bytes - memory.pool.size_bytes, free_bytes()
+    if free >= wanted:
+        return []
+    told = f"pool.limit is {memory.limit_bytes} bytes, of which {wanted} are not used yet"
+    return [f"{told}, but {SHM_DIR} has only {free} bytes free"]
 
 
 def _missing(slot: Slot) -> str:

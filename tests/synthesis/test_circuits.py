@@ -11,7 +11,8 @@ from cuzkd.circuits import programs_dir
 from cuzkd.errors import BadFile, InternalError, NotFound
 from cuzkd.ingest.store import Store
 from cuzkd.model import CircuitRef
-from cuzkd.synthesis.circuits import OpenCircuits, Recent
+from cuzkd.recent import Recent
+from cuzkd.synthesis.circuits import OpenCircuits
 
 CASE = bundled("multiplier_bn128")
 OTHER = bundled("publics_bn128")
