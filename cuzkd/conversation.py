@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout
+from cuzkd.errors import BadRequest, DaemonUnreachable, Forbidden, WaitTimeout
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, FrameCut
 from cuzkd.ipc.messages import PROTOCOL_VERSION, Failure, Message
 from cuzkd.ipc.requests import Hello, Progress, Welcome
@@ -69,12 +69,8 @@ class Conversation:
         `timeout_s` bounds the silence before each message that comes back.
         """
         if self._channel is None:
-            self._channel = BlockingChannel(connect(self._socket_path, control=self._control))
-            self._connected_at = time.monotonic()
-            self._welcomed = False
-            hello = Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "cuzkd.Client")
-            self.ask(hello, Welcome, timeout_s=timeout_s)
-            self._welcomed = True
+            self._meet(timeout_s)
+        assert self._channel is not None
         self._request_id += 1
         try:
             self._channel.send(request, self._request_id, descriptors)
@@ -85,6 +81,28 @@ class Conversation:
             self.close()
             raise
         return self.receive(answer, timeout_s=timeout_s, progress=progress)
+
+    def _meet(self, timeout_s: float | None) -> None:
+        """Connect and say hello: to the job socket after all where the operators' lets this user in but not pass."""
+        try:
+            self._greet(timeout_s, control=self._control)
+        except Forbidden:
+            if not self._control:
+                raise
+            self._greet(timeout_s, control=False)
+
+    def _greet(self, timeout_s: float | None, *, control: bool) -> None:
+        self.close()
+        self._channel = BlockingChannel(connect(self._socket_path, control=control))
+        self._connected_at = time.monotonic()
+        self._welcomed = False
+        hello = Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "cuzkd.Client")
+        try:
+            self.ask(hello, Welcome, timeout_s=timeout_s)
+        except BaseException:
+            self.close()  # or the next request would be made without a hello
+            raise
+        self._welcomed = True
 
     def receive(
         self,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people.peer import LIMIT_S, Serve, fail, serving, welcome
+from people.peer import LIMIT_S, Serve, answering, fail, serving, welcome
 
 import cuzkd
 from cuzkd import delivery
@@ -32,6 +32,8 @@ from cuzkd.ipc.requests import (
     JobResult,
     JobSubmit,
     JobWait,
+    Metrics,
+    MetricsRequest,
     PartitionResult,
     StatusRequest,
     Welcome,
@@ -63,6 +65,17 @@ def test_a_failure_before_the_welcome_is_heard_although_the_daemon_hangs_up(serv
 
     with cuzkd.Client(serve(peer)) as caller, pytest.raises(Forbidden):
         caller.status()
+
+
+def test_after_a_failure_before_the_welcome_the_next_request_connects_again(serve: Serve) -> None:
+    def refusing(channel: BlockingChannel) -> None:
+        _, request_id, _ = channel.receive(LIMIT_S)
+        fail(channel, request_id, "busy")
+
+    with cuzkd.Client(serve(refusing, answering(MetricsRequest(), Metrics("a 1\n")))) as caller:
+        with pytest.raises(Busy):
+            caller.metrics()
+        assert caller.metrics() == "a 1\n"
 
 
 def test_a_daemon_of_another_version_is_named_as_such(serve: Serve) -> None:

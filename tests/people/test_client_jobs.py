@@ -193,3 +193,10 @@ def test_a_job_that_nobody_may_watch_is_refused_at_the_first_step(serve: Serve) 
         changes = client.watch(1)
         with pytest.raises(NotFound):
             next(changes)
+
+
+def test_who_may_connect_to_the_operators_socket_and_is_none_takes_the_other(serve: Serve) -> None:
+    """Its mode may have been loosened; the daemon looks at who has come, and says so before anything is asked."""
+    serve(lambda channel: fail(channel, 0, "forbidden"), name="cuzkd-ctl.sock")
+    with Client(serve(answering(JobShow(7), RUNNING_INFO), name="cuzkd.sock"), control=True) as client:
+        assert client.show_job(7) == RUNNING_INFO
