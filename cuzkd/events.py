@@ -82,7 +82,10 @@ class SegmentPrepared:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFailed:
-    """The segment could not be created or allocated; `worker` is the gpu process that says so, if it was."""
+    """The segment could not be created or allocated; `worker` is the gpu process that says so, if it was.
+
+    Without one, `Unavailable` means that the name is somebody else's, and there is memory under another.
+    """
 
     segment: str
     error: CuzkdError

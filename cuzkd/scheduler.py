@@ -218,6 +218,9 @@ class Scheduler:
         if not self.memory.expects(event.segment):
             self.stages.stale += 1
             return
+        if event.worker is None and isinstance(event.error, errors.Unavailable):
+            self.memory.name_taken(event.segment)
+            return
         for partition in [p for p in self._ready if p.handle and p.handle.segment == event.segment]:
             self._ready.remove(partition)
             self._release(partition)

@@ -42,4 +42,20 @@ class Doors:
             sock = listen(path, mode)
             self._made.append(path)
         group = group_of(sock) if entrance.control else None
-        server.listen(sock, entrance, lambda: Access.of(self._configuration.now.access, group))
+        server.listen(sock, entrance, _Current(self._configuration, group))
+
+
+class _Current:
+    """What the configuration in force says of access; groups are looked up once, and not for every connection."""
+
+    def __init__(self, configuration: Configuration, operators_group: int | None) -> None:
+        self._configuration = configuration
+        self._operators_group = operators_group
+        self._configured = configuration.now.access
+        self._access = Access.of(self._configured, operators_group)
+
+    def __call__(self) -> Access:
+        if self._configuration.now.access is not self._configured:
+            self._configured = self._configuration.now.access
+            self._access = Access.of(self._configured, self._operators_group)
+        return self._access
