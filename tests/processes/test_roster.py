@@ -168,6 +168,23 @@ def test_fault_07_a_gpu_process_that_not_even_sigkill_ends_is_not_replaced_until
     assert "open_circuit" in capfd.readouterr().err, "its stacks show where it waits"
 
 
+def test_fault_07_a_child_that_not_even_sigkill_ends_does_not_keep_the_daemon_from_stopping(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "KILL_PATIENCE_S", 0.3)
+    ref = CircuitRef("0" * 64, CircuitShape(Curve.BN254, 8, 8, 1, 3))
+
+    async def test(roster: Roster, told: Told) -> None:
+        await told.until(lambda: told.up)
+        with silent_files(tmp_path / "state", looking_up=False) as files:
+            roster.order(told.up[0].worker, LoadKey(1, ref))
+            await told.until(files.asked.is_set)
+            await roster.stop()
+            assert f"left behind, for SIGKILL does not end them: {told.up[0].process.pid}" in caplog.text
+
+    with_roster(Role.GPU, tmp_path, "host", test, state_dir=tmp_path / "state")
+
+
 class _keep:  # noqa: N801  # reads as a verb where it is used
     """A test's coroutine that keeps what the roster told, to be looked at when all has ended."""
 
