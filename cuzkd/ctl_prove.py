@@ -98,7 +98,11 @@ def _prove(arguments: argparse.Namespace) -> ExitCode:
     with Client(arguments.socket) as client:
         with progress.shown(arguments.progress) as report:
             arguments.job = _send(client, arguments, report, bound=arguments.cancel_on_disconnect)
-        return _await(client, directory, arguments, bound=arguments.cancel_on_disconnect)
+        try:
+            return _await(client, directory, arguments, bound=arguments.cancel_on_disconnect)
+        except DaemonUnreachable as error:
+            error.advice += f"; `cuzkctl show {arguments.job}` tells of the job that was accepted"
+            raise
 
 
 def _submit(arguments: argparse.Namespace) -> ExitCode:
@@ -171,9 +175,6 @@ def _await(client: Client, directory: str, arguments: argparse.Namespace, *, bou
         raise
     except WaitTimeout as error:
         error.advice = _BOUND if bound else f"the job goes on: `cuzkctl wait {job}` fetches its proofs"
-        raise
-    except DaemonUnreachable as error:
-        error.advice += "" if bound else f"; `cuzkctl wait {job}` asks for job {job} again"
         raise
     return _deliver(result, directory, arguments)
 

@@ -86,7 +86,8 @@ def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdErr
         return code_of(error)
     except UsageError as error:
         if arguments.json:
-            print_json({"error": {"code": "usage", "message": str(error), "advice": PATH_ADVICE}})
+            facts = {"code": "usage", "message": str(error), "advice": PATH_ADVICE}
+            print_json({"error": {**facts, "retryable": False, "retry_after_s": None}})
         else:
             print(f"{program}: error: {error}\n{PATH_ADVICE}", file=sys.stderr)
         return ExitCode.USAGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from cuzkd.ipc.requests import (
     JobStatus,
     JobSubmit,
     JobWait,
+    PointChecks,
     Watch,
 )
 
@@ -103,6 +105,21 @@ def test_wait_goes_on_over_a_daemon_that_starts_anew(serve: Serve, tmp_path: Pat
     done = ctl(serve(answering(wait), again), "wait", "7", "--timeout", "30")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "public.json").exists()
+
+
+def test_a_job_whose_daemon_is_gone_for_good_is_named(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "w").touch()
+    submit = JobSubmit("merkle", None, None, None, (0,), (), PointChecks.FULL, progress=False)
+
+    def stranger(channel: BlockingChannel) -> None:
+        channel.receive(LIMIT_S)
+        os.write(channel.fileno(), b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    socket = serve(answering(submit, JobAccepted(7, 1)), stranger)
+    done = ctl(socket, "prove", "--circuit", "merkle", "--wtns", "w")
+    assert done.returncode == 3
+    assert "no cuzkd of this version" in done.stderr
+    assert "`cuzkctl show 7` tells of the job" in done.stderr
 
 
 @pytest.mark.parametrize(
