@@ -18,7 +18,7 @@ from daemon import Daemon, alive, running, wait_until
 from fixtures import bundled
 
 from cuzkd.client import Client
-from cuzkd.errors import CuzkdError, Draining, Unavailable
+from cuzkd.errors import CuzkdError, Draining, Restarted, Unavailable
 from cuzkd.model import Role
 
 CASE = bundled("squarings_bn128")
@@ -97,7 +97,7 @@ def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_sta
     daemon: Daemon,
 ) -> None:
     with daemon.client() as client:
-        client.submit(CASE.zkey, [CASE.witness] * 200)
+        job = client.submit(CASE.zkey, [CASE.witness] * 200)
         wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
         children = daemon.children()
         daemon.stop(signal.SIGKILL)
@@ -108,6 +108,8 @@ def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_sta
     assert daemon.segments() == []
     assert list((daemon.runtime_dir / "spool").iterdir()) == []
     with daemon.client() as client:
+        with pytest.raises(Restarted, match=f"job {job} was lost"):
+            client.wait(job)
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
