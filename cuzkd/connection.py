@@ -1,6 +1,6 @@
 """One client's connection: its frames in, its answers out, and the limits that keep it from harming others.
 
-A request has one answer (or one stream of answers), which may come much later: a `Reply` is the way back.
+A request has one answer (or one stream of answers), which may come much later by its `Reply`.
 The connection is closed when a frame does not become whole in time, when the client does not read its
 answers, and after any breach of the protocol. Requests that came at once are done in turns, so that a client
 with thousands of them holds up nobody.
@@ -22,7 +22,7 @@ from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.peer import peer_of
 from cuzkd.ipc.requests import Progress
-from cuzkd.pace import Pace
+from cuzkd.reply import Reply
 from cuzkd.share import Share
 from cuzkd.uploads import Upload
 
@@ -47,65 +47,6 @@ class Requests(Protocol):
 
     def closed(self, connection: Connection) -> None:
         """The connection is gone."""
-
-
-class Reply:
-    """Where the answer to one request goes."""
-
-    def __init__(self, connection: Connection, request_id: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.peer = connection.peer
-        self.operator = connection.operator
-        self._connection = connection
-        self._request_id = request_id
-        self._loop = loop
-        self._pace: Pace[Progress] = Pace(loop, self._tell)
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def closed(self) -> bool:
-        """Whether nobody can be told any more."""
-        return self._connection.closed
-
-    def progress(self, stage: str, done: int, total: int) -> None:
-        """Tell how far the request has come: a few times a second, and not at all to a client that reads slowly."""
-        self._pace.tell(Progress(stage, done, total))
-
-    def _tell(self, progress: Progress) -> None:
-        self._connection.progress(self, self._request_id, progress)
-
-    def end(self) -> None:
-        """The request is answered, or nobody can be told any more."""
-        self._pace.stop()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def send(self, message: Message) -> None:
-        """Answer with one message."""
-        self._connection.answer(self, self._request_id, iter((message,)))
-
-    def stream(self, messages: Iterator[Message]) -> None:
-        """Answer with several messages, made as fast as the client reads them."""
-        self._connection.answer(self, self._request_id, messages)
-
-    def tell(self, messages: Iterator[Message]) -> None:
-        """Send messages, made as fast as the client reads them; the request stays unanswered."""
-        self._connection.tell(self, self._request_id, messages)
-
-    def fail(self, error: CuzkdError) -> None:
-        """Answer that the request failed."""
-        self._connection.fail(self, self._request_id, error)
-
-    def on_close(self, callback: Callable[[], object]) -> None:
-        """Call back if the connection goes before this request is answered."""
-        self._connection.on_close(self, callback)
-
-    def when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Call back when the connection goes, answered or not; what is returned takes that back."""
-        return self._connection.when_gone(callback)
-
-    def after(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Call back in a while, unless the request is answered or the connection goes before. Once a request."""
-        self._timer = self._loop.call_later(seconds, callback)
 
 
 class Connection:

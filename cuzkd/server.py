@@ -16,7 +16,7 @@ from typing import Protocol
 from cuzkd import __version__
 from cuzkd.access import Access
 from cuzkd.attachment import Attachment
-from cuzkd.connection import Connection, Reply
+from cuzkd.connection import Connection
 from cuzkd.errors import BadRequest, Busy, CuzkdError, Forbidden, Refused, TooLarge, VersionMismatch
 from cuzkd.ipc.channel import Received
 from cuzkd.ipc.messages import PROTOCOL_VERSION, Message
@@ -47,6 +47,7 @@ from cuzkd.ipc.requests import (
     Welcome,
 )
 from cuzkd.listener import Entrance, Listener
+from cuzkd.reply import Reply
 from cuzkd.uploads import Uploads
 
 _NAME_CHARS = 255

@@ -6,9 +6,9 @@ import itertools
 import time
 from collections.abc import Callable
 
-from cuzkd.connection import Reply
 from cuzkd.errors import NotDone, WaitTimeout
 from cuzkd.ipc.requests import JobCancel, JobFetch, JobList, JobListing, JobShow, JobWait, Watch
+from cuzkd.reply import Reply
 from cuzkd.supervisor.job import Job
 from cuzkd.supervisor.jobs import Jobs
 from cuzkd.supervisor.watches import Watches

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Busy, CuzkdError, Refused, ResourceExhausted
 from cuzkd.ipc.requests import (
     CircuitAdd,
@@ -20,6 +19,7 @@ from cuzkd.ipc.requests import (
 )
 from cuzkd.logs import Event, about
 from cuzkd.registry import Named, Registry, check_name
+from cuzkd.reply import Reply
 from cuzkd.server import CircuitRequest, Files
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys

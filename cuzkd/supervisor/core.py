@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from cuzkd.child import Child
-from cuzkd.connection import Reply
 from cuzkd.errors import BootFailed, Unavailable
 from cuzkd.events import Worker, WorkerDown, WorkerUp
 from cuzkd.ipc import messages, orders, requests
 from cuzkd.logs import Event, about
 from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
+from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
 from cuzkd.server import Limits, Server
 from cuzkd.supervisor.backend import Choice

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Cancelled, CuzkdError
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.requests import JobInfo, JobResult, JobStatus, PartitionResult
 from cuzkd.model import CircuitRef, JobState
 from cuzkd.registry import Artefacts
+from cuzkd.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 
-from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError, NotFound, Restarted
 from cuzkd.model import JobState, PartitionId, Phase
+from cuzkd.reply import Reply
 from cuzkd.supervisor.job import Job
 
 KEEP_S = 3600.0

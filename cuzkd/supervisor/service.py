@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Busy, Cancelled, CuzkdError, Draining, Refused, TooLarge
 from cuzkd.events import CompleteJob, FailJob, JobCancelled, Synthesize
 from cuzkd.events import JobAccepted as AcceptedEvent
@@ -31,6 +30,7 @@ from cuzkd.ipc.requests import (
 from cuzkd.logs import About, Event, about
 from cuzkd.model import SCALAR_BYTES, PartitionId, Phase
 from cuzkd.registry import Named
+from cuzkd.reply import Reply
 from cuzkd.server import Files, Request
 from cuzkd.supervisor.answers import JobAnswers, JobRequest
 from cuzkd.supervisor.circuits import NamedCircuits

@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cuzkd import __version__
-from cuzkd.connection import Reply
 from cuzkd.ipc.pool import SegmentState
 from cuzkd.ipc.requests import PoolStatus, Status, WorkerStatus
 from cuzkd.ipc.segment import SHM_DIR, free_bytes
 from cuzkd.memory import Memory
 from cuzkd.model import JobState, Role
+from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Roster
@@ -123,7 +123,7 @@ def _worker(slot: Slot) -> WorkerStatus:
         pid=0 if child is None else child.process.pid,
         incarnation=slot.incarnation,
         restarts=max(0, slot.incarnation - 1),
-        ready=slot.ready is not None,
+        ready=slot.ready is not None and not slot.stuck,
         partition=partition,
         phase=phase,
     )

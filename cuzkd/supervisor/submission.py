@@ -13,7 +13,6 @@ from pathlib import Path
 
 from cuzkd.attachment import Attachment
 from cuzkd.circom.inputs import InputLimits
-from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.orders import (
     Compile,
@@ -28,6 +27,7 @@ from cuzkd.ipc.orders import (
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef
 from cuzkd.registry import Artefacts
+from cuzkd.reply import Reply
 from cuzkd.supervisor.directories import remove_payload
 
 IngestOrder = Compile | KeepProgram | KeepConstraints | Spool

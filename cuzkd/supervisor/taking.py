@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Draining
 from cuzkd.ipc.requests import Drain, Drained
+from cuzkd.reply import Reply
 
 
 class Taking:

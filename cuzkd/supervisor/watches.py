@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Busy
 from cuzkd.ipc.requests import JobChanged, JobStatus
 from cuzkd.pace import EVERY_S
+from cuzkd.reply import Reply
 from cuzkd.supervisor.job import Job
 
 MAX_WATCHES_PER_UID = 64

@@ -117,7 +117,9 @@ def test_fault_18_malformed_msgpack_is_refused(payload: bytes, why: str) -> None
         ({1: 1, "timeout_s": None}, "the message: expected str, got int"),
     ],
 )
-def test_fault_18_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(fields: Any, why: str) -> None:
+def test_fault_18_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(
+    fields: Any, why: str
+) -> None:
     with pytest.raises(BadRequest) as caught:
         decode_fields(JobWait, fields)
     assert str(caught.value) == f"JobWait: {why}"

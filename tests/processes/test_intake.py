@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import cast
 
 from cuzkd.attachment import Attachment
-from cuzkd.connection import Reply
 from cuzkd.errors import CuzkdError, Poisoned
 from cuzkd.ipc.orders import Compile, Discard, Spool
 from cuzkd.ipc.peer import Peer
 from cuzkd.model import CircuitRef, CircuitShape, Curve
+from cuzkd.reply import Reply
 from cuzkd.supervisor.intake import Intake, Needed
 from cuzkd.supervisor.submission import IngestOrder, Submission, Work
 
