@@ -80,9 +80,9 @@ trap - EXIT
 for program in cuzkd cuzkctl; do
     ln -sfn "$home/current/bin/$program" "/usr/bin/$program"
 done
+systemctl --quiet enable "${sockets[@]}"
 if booted; then
     systemctl daemon-reload
-    systemctl --quiet enable "${sockets[@]}"
     if ((${#changed_sockets[@]})) && active cuzkd.service; then
         # a socket cannot be made anew under a daemon that has it
         systemctl stop cuzkd.service

@@ -24,8 +24,8 @@ units=(cuzkd.service cuzkd.socket cuzkd-ctl.socket)
 if [[ -d /run/systemd/system ]]; then
     # the sockets first: a client must not start the daemon again
     systemctl stop cuzkd.socket cuzkd-ctl.socket cuzkd.service 2>/dev/null || true
-    systemctl --quiet disable "${units[@]}" 2>/dev/null || true
 fi
+systemctl --quiet disable "${units[@]}" 2>/dev/null || true
 rm -f "${units[@]/#//usr/lib/systemd/system/}" /usr/bin/cuzkd /usr/bin/cuzkctl
 rm -f /usr/lib/sysusers.d/cuzkd.conf /usr/lib/modules-load.d/cuzkd.conf
 rm -f /usr/share/man/man1/cuzkd.1 /usr/share/man/man1/cuzkctl.1 /usr/share/man/man5/cuzkd.toml.5

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from typing import IO
 
+from cuzkd.journald import encode
 from cuzkd.logs import About, Event
 from cuzkd.model import Phase
 
@@ -63,6 +64,11 @@ def test_a_record_says_what_it_is_about_in_fields() -> None:
         ("CUZKD_MS_MSM", "250"),
     ]
     assert list(About().fields()) == []
+
+
+def test_every_phase_makes_names_that_the_journal_takes() -> None:
+    times = dict.fromkeys(Phase, 1.0)
+    assert encode(About(times=times).fields()).count(b"=1000\n") == len(Phase)
 
 
 def test_every_event_has_an_id_of_its_own() -> None:
