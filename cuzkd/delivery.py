@@ -105,11 +105,10 @@ class _Patience:
             raise error
 
     def pause(self, error: CuzkdError) -> None:
-        """Wait before the next attempt, for as long as the error asks for if it does."""
+        """Wait before the next attempt: for as long as the error asks for if it does, but not beyond the last one."""
         pause_s = max(next(self._pauses), error.retry_after_s or 0.0)
-        if self._deadline is not None:
-            pause_s = min(pause_s, max(0.0, self._deadline - time.monotonic()))
-        time.sleep(pause_s)
+        last = min(limit for limit in (self._until, self._deadline) if limit is not None)
+        time.sleep(min(pause_s, max(0.0, last - time.monotonic())))
 
 
 def _pauses() -> Iterator[float]:
