@@ -63,6 +63,14 @@ class WorkerDown:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerStuck:
+    """A child could not be ended: it takes part in nothing more, but may still touch what it holds until it is down."""
+
+    worker: Worker
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PhaseReported:
     """A child says which partition it is working on."""
 
@@ -133,6 +141,7 @@ Event = (
     | JobCancelled
     | WorkerUp
     | WorkerDown
+    | WorkerStuck
     | PhaseReported
     | SegmentPrepared
     | SegmentFailed

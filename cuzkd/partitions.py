@@ -72,6 +72,12 @@ class Partition:
         self.story = (*self.story[1 - _STORY_STEPS :], f"{to} ({because})")
         self.state = to
 
+    def shadow(self) -> Partition:
+        """What a worker that is stuck keeps of it: the lease, which this partition loses, and no result wanted."""
+        shadow = Partition(self.id, self.job, PartitionState.DROPPED, self.handle)
+        self.handle = None
+        return shadow
+
     @property
     def live(self) -> bool:
         """Whether its result is still wanted."""

@@ -87,6 +87,8 @@ class Scheduler:
                 self._worker_up(event.worker)
             case events.WorkerDown():
                 self._worker_down(event)
+            case events.WorkerStuck():
+                self._worker_stuck(event)
             case events.PhaseReported():
                 self._phase_reported(event)
                 return []
@@ -178,13 +180,28 @@ class Scheduler:
         because = f"its {event.worker.role} process died ({event.reason})"
         if event.worker.role is Role.GPU:
             self.memory.gpu_down()
+        self._blame(stage, because)
+        for partition in stage.partitions.values():
+            self._lost(partition, because)
+        self._out.extend(self.memory.reclaim(event.worker))
+
+    def _worker_stuck(self, event: events.WorkerStuck) -> None:
+        """Begin its partitions anew, elsewhere: what it holds stays its own until it is down."""
+        stage = self.stages.live(event.worker)
+        if stage is None or stage.stuck:
+            return
+        because = f"its {event.worker.role} process cannot be ended ({event.reason})"
+        self._blame(stage, because)
+        for partition in stage.give_up():
+            if partition.live:
+                self._requeue(partition, because)
+
+    def _blame(self, stage: Stage, because: str) -> None:
+        """Charge an attempt to the partition that the worker last reported a phase of."""
         if stage.reported is not None:
             blamed, phase = stage.partitions[stage.reported[0]], stage.reported[1]
             if blamed.live:
                 self._charge(blamed, f"{because} in {phase}")
-        for partition in stage.partitions.values():
-            self._lost(partition, because)
-        self._out.extend(self.memory.reclaim(event.worker))
 
     def _lost(self, partition: Partition, because: str) -> None:
         """The partition's process is dead. A segment that the gpu had not read to its end is still good."""
@@ -322,7 +339,7 @@ class Scheduler:
     def _prove(self) -> None:
         """Send the oldest ready partitions to the gpu process; one on its last chance goes alone."""
         gpu = self.stages.gpu
-        if gpu is None:
+        if gpu is None or gpu.stuck:
             return
         for partition in [p for p in self._ready if p.handle and self.memory.is_prepared(p.handle)]:
             alone = partition.last_chance or any(p.last_chance for p in gpu.partitions.values())
@@ -338,7 +355,7 @@ class Scheduler:
 
     def _synthesize(self) -> None:
         """Start what can start; once more if that brought back memory that had been given up, for those before."""
-        if self.stages.gpu is None:
+        if self.stages.gpu is None or self.stages.gpu.stuck:
             return
         limit_bytes = self.memory.pool.limit_bytes
         self._synthesize_in_turn()

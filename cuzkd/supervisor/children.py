@@ -45,12 +45,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Whom the roster tells: a child is up, a message came from it, it makes no progress and is being ended, it is
-    dead (or was given up and holds nothing), or booting was given up."""
+    """Whom the roster tells: a child is up, a message came from it, it makes no progress and is being ended, it could
+    not be ended, it is dead (or could not be ended and holds nothing), or booting was given up."""
 
     up: Callable[[Child], None]
     message: Callable[[Worker, Message], None]
     stalled: Callable[[Worker, Doing | None, str], None]
+    stuck: Callable[[Worker, str], None]
     down: Callable[[Worker, str], None]
     gave_up: Callable[[BootFailed], None]
 
@@ -274,6 +275,8 @@ class Roster:
         _log.error("the %s process: %s", slot.name, told)
         if slot.may_be_harmful:
             slot.stuck = True
+            if slot.ready is not None:
+                self._listener.stuck(process.worker, told)
             return
         self._unwatch(process)
         self._left_behind.append(process)

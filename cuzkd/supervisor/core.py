@@ -13,7 +13,7 @@ from typing import Any
 
 from cuzkd.child import Child
 from cuzkd.errors import BootFailed, Unavailable
-from cuzkd.events import Worker, WorkerDown, WorkerUp
+from cuzkd.events import Worker, WorkerDown, WorkerStuck, WorkerUp
 from cuzkd.ipc import messages, orders, requests
 from cuzkd.logs import Event, about
 from cuzkd.model import CircuitShape, PartitionId, Phase, Role
@@ -85,7 +85,7 @@ class Supervisor:
         self._roster = Roster(
             self._loop,
             settings(config, backend, children_lock),
-            Listener(self._up, self._hear, self._stalled, self._down, self._give_up),
+            Listener(self._up, self._hear, self._stalled, self._stuck, self._down, self._give_up),
             config.boot_timeout_s,
         )
         self._numbers = JobNumbers(self._loop, directories.job_numbers)
@@ -200,6 +200,9 @@ class Supervisor:
         """A child is being ended; a file that it waited for is refused, for the next one would wait too."""
         if worker.role is Role.INGEST and doing is not None and doing.ticket is not None:
             self._intake.stalled(doing.ticket, why)
+
+    def _stuck(self, worker: Worker, reason: str) -> None:
+        self._dispatcher.feed(WorkerStuck(worker, reason))
 
     def _patience(self) -> Patience:
         return Patience(self._configuration.now.limits, self._scheduler.memory.limit_bytes, self._shape_of)

@@ -27,7 +27,7 @@ from cuzkd.model import Role
 from cuzkd.supervisor.patience import Doing, Watch
 
 FIRST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 2.0
 _STEADY_S: Final = 10.0
 _AT_ONCE: Final = 3
 _ACHIEVEMENTS = (

@@ -112,7 +112,7 @@ def test_whatever_dies_every_job_ends_once_every_proof_verifies_and_nothing_is_l
             for done in working:
                 done.result()
 
-        assert killed > CHAOS_S
+        assert killed > CHAOS_S / 4
         assert ledger.ends[JobState.DONE] > CHAOS_S / 4
         assert ledger.ends[JobState.CANCELLED] > CHAOS_S / 20
         assert ledger.ends[JobState.FAILED] == 0
@@ -133,7 +133,7 @@ def assert_all_is_home(daemon: Daemon, ledger: Ledger, before: Before) -> None:
     assert (status.jobs_done, status.jobs_failed) == (ledger.ends[JobState.DONE] + before.jobs_done, 0)
     assert status.jobs_cancelled == ledger.ends[JobState.CANCELLED]
     wait_until(lambda: open_files(daemon) <= before.files, f"only {before.files} descriptors are open")
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []
     assert len(processes_of(daemon)) == 1 + 4
 
 

@@ -31,6 +31,7 @@ class Told:
         self.up: list[Child] = []
         self.down: list[tuple[Worker, str]] = []
         self.gave_up: list[BootFailed] = []
+        self.stuck: list[tuple[Worker, str]] = []
         self.stalled: list[tuple[Doing | None, str]] = []
 
     def listener(self) -> Listener:
@@ -40,7 +41,10 @@ class Told:
         def stalled(_: Worker, doing: Doing | None, why: str) -> None:
             self.stalled.append((doing, why))
 
-        return Listener(self.up.append, lambda *_: None, stalled, down, self.gave_up.append)
+        def stuck(worker: Worker, why: str) -> None:
+            self.stuck.append((worker, why))
+
+        return Listener(self.up.append, lambda *_: None, stalled, stuck, down, self.gave_up.append)
 
     @staticmethod
     async def until(holds: Callable[[], object]) -> None:
@@ -157,6 +161,7 @@ def test_fault_07_a_gpu_process_that_not_even_sigkill_ends_is_not_replaced_until
             await told.until(lambda: roster.end_overdue(time.monotonic(), 0, patience("50ms")) or slot.ending)
             await told.until(lambda: slot.stuck)
             assert told.down == []
+            assert [worker for worker, _ in told.stuck] == [told.up[0].worker]
             assert slot.child is not None
         await told.until(lambda: len(told.up) == 2)
         assert not slot.stuck

@@ -44,7 +44,12 @@ class Chaos(World):
             self.prepare(segment)
 
     def held(self) -> list[tuple[Process, Order]]:
-        return [(process, order) for process in self.processes.values() for order in process.orders]
+        return [
+            (process, order)
+            for process in self.processes.values()
+            if not process.stuck
+            for order in process.orders
+        ]
 
     def down(self) -> list[tuple[Role, int]]:
         slots = [(Role.GPU, 0), *((Role.SYNTHESIS, index) for index in range(self.workers))]
@@ -82,6 +87,9 @@ class Chaos(World):
     def finish(self) -> None:
         """Everything works again; what can happen happens."""
         self.shm_bytes = LIMIT
+        for (role, index), process in list(self.processes.items()):
+            if process.stuck:
+                self.kill(role, index)
         for role, index in self.down():
             self.up(role, index)
         self.settle()
@@ -127,7 +135,7 @@ def _up(world: Chaos, chance: random.Random) -> None:
 
 
 def _prepare(world: Chaos, chance: random.Random) -> None:
-    if (Role.GPU, 0) in world.processes and world.gpu.to_prepare:
+    if (Role.GPU, 0) in world.processes and world.gpu.to_prepare and not world.gpu.stuck:
         world.prepare_one(chance.randrange(1 << 16))
 
 
@@ -151,6 +159,11 @@ def _kill(world: Chaos, chance: random.Random) -> None:
         world.kill_one(chance.randrange(1 << 16))
 
 
+def _stick(world: Chaos, chance: random.Random) -> None:
+    if movable := [slot for slot, process in world.processes.items() if not process.stuck]:
+        world.stick(*chance.choice(movable))
+
+
 def _hear_the_dead(world: Chaos, chance: random.Random) -> None:
     if world.dead_says:
         world.hear_the_dead(chance.randrange(1 << 16))
@@ -169,6 +182,7 @@ _DOINGS: dict[Callable[[Chaos, random.Random], None], int] = {
     _report: 3,
     _fail: 3,
     _kill: 2,
+    _stick: 1,
     _hear_the_dead: 2,
     _change_memory: 1,
 }
