@@ -31,6 +31,7 @@ FRAME_DEADLINE_S = 10.0
 WRITE_DEADLINE_S = 30.0
 UPLOAD_DEADLINE_S = 60.0
 TURN_S = 0.005
+_RETRY_AFTER_S = 1.0
 _STREAM_AHEAD_BYTES = 1 << 18
 
 _log = logging.getLogger(__name__)
@@ -92,7 +93,10 @@ class Connection:
     def new_reply(self, request_id: int) -> Reply:
         """Begin with a request. `Busy` when the client has too many unanswered ones."""
         if len(self._pending) + len(self._streams) >= MAX_OUTSTANDING:
-            raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
+            told = f"{MAX_OUTSTANDING} requests of this connection are unanswered"
+            raise Busy(
+                told, advice="read the answers to earlier requests first", retry_after_s=_RETRY_AFTER_S
+            )
         reply = Reply(self, request_id, self._loop)
         self._pending[reply] = None
         self._begun = reply

@@ -70,7 +70,7 @@ def _jobs(text: _Text, daemon: Daemon) -> None:
         "Jobs that have ended, by how.",
         [({"state": state}, service.jobs.ended[state]) for state in JobState if state.final],
     )
-    text.counter("jobs_refused", "Jobs that were not accepted.", service.refused)
+    text.counter("jobs_refused", "Jobs that were not accepted.", service.admission.refused)
     text.gauge("jobs_unfinished", "Accepted jobs that have not ended.", service.jobs.active)
     text.gauge("submissions", "Jobs and circuits whose files are being read.", service.intake.pending)
     text.counter("proofs", "Proofs that were made and verified.", scheduler.counters.partitions_proved)

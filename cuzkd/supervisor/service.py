@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuzkd.errors import Busy, Cancelled, CuzkdError, Draining, Refused, TooLarge
+from cuzkd.errors import Cancelled, Draining
 from cuzkd.events import CompleteJob, FailJob, JobCancelled, Synthesize
 from cuzkd.events import JobAccepted as AcceptedEvent
-from cuzkd.ipc.messages import MAX_FRAME_BYTES
 from cuzkd.ipc.orders import SynthesizeOrder
 from cuzkd.ipc.requests import (
     CircuitAdd,
     CircuitPreload,
     Drain,
-    JobAccepted,
     JobSubmit,
     Metrics,
     MetricsRequest,
@@ -28,25 +25,21 @@ from cuzkd.ipc.requests import (
     StatusRequest,
 )
 from cuzkd.logs import About, Event, about
-from cuzkd.model import SCALAR_BYTES, PartitionId, Phase
-from cuzkd.registry import Named
+from cuzkd.model import PartitionId, Phase
 from cuzkd.reply import Reply
 from cuzkd.server import Files, Request
+from cuzkd.supervisor.admission import Admission, Places
 from cuzkd.supervisor.answers import JobAnswers, JobRequest
 from cuzkd.supervisor.circuits import NamedCircuits
 from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.intake import Intake, Needed
-from cuzkd.supervisor.job import Job, Payload
+from cuzkd.supervisor.job import Job
 from cuzkd.supervisor.jobs import Jobs
 from cuzkd.supervisor.numbers import JobNumbers
 from cuzkd.supervisor.phases import PhaseTimes
-from cuzkd.supervisor.submission import Submission, Work
 from cuzkd.supervisor.taking import Taking
 from cuzkd.supervisor.watches import Watches
-
-# what a PartitionResult takes beside the public inputs
-_RESULT_OVERHEAD_BYTES = 4096
 
 _log = logging.getLogger(__name__)
 
@@ -77,11 +70,9 @@ class ClientService:
         self.watches = Watches(loop)
         self.jobs = Jobs(numbers.first, self.watches.changed)
         self.taking = Taking(lambda: self.jobs.active)
-        self.refused = 0
         self.phases = PhaseTimes()
         self._configuration = configuration
-        self._spool = spool
-        self._max_files = max_files
+        self._places = Places(spool, max_files)
         self._numbers = numbers
         self._answers = JobAnswers(self.jobs, self.watches, self._cancel)
 
@@ -97,42 +88,19 @@ class ClientService:
         self.circuits = circuits
         self._feed = feed
         self._reports = reports
+        self.admission = Admission(
+            self._configuration, self._places, self._numbers, self.jobs, self.taking, intake, circuits, feed
+        )
 
     # ---- requests
 
     def submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
         """Take a job in; answered when its files are copied and its key is compiled."""
-        try:
-            self._submit(request, files, reply)
-        except CuzkdError:
-            self.refused += 1
-            raise
-
-    def _submit(self, request: JobSubmit, files: Files, reply: Reply) -> None:
-        entry = None if request.circuit is None else self.circuits.use(reply, request.circuit)
-        has_program = files.wasm is not None or (entry is not None and entry.program is not None)
-        if request.inputs and not has_program:
-            raise Refused(
-                "inputs need the circuit's witness program",
-                advice="give its .wasm with the key, or add it to the named circuit (`cuzkctl circuit add`)",
-            )
-        self._require_room(files, reply.peer.uid)
-        number = self._numbers.take()
-        submission = self._submission(number, entry, request, files, reply)
-        _log.info(
-            "job %d of uid %d: %s and %d %s",
-            number,
-            reply.peer.uid,
-            files.zkey.name if files.zkey is not None else repr(request.circuit),
-            len(files.payloads),
-            "inputs" if request.inputs else "witnesses",
-            extra=about(Event.JOB_SUBMITTED, job=number, uid=reply.peer.uid),
-        )
-        self.intake.submit(submission)
+        self.admission.submit(request, files, reply)
 
     def add_circuit(self, request: CircuitAdd, files: Files, reply: Reply) -> None:
         """Take a circuit in; answered when it has its name."""
-        self._require_room(files, reply.peer.uid)
+        self.admission.require_room(files, reply.peer.uid)
         self.circuits.add(request, files, reply)
 
     def answer(self, request: Request, reply: Reply) -> None:
@@ -155,107 +123,10 @@ class ClientService:
                     self.taking.require()
                 self.circuits.answer(request, reply)
 
-    def _require_room(self, files: Files, uid: int) -> None:
-        self.taking.require()
-        limits = self._configuration.now.jobs
-        partitions = len(files.payloads)
-        if partitions > limits.max_partitions:
-            raise TooLarge(
-                f"a job of {partitions} partitions; jobs.max_partitions is {limits.max_partitions}"
-            )
-        retry_after_s = self.jobs.retry_after_s
-        if self.jobs.active + self.intake.pending >= limits.max_queued:
-            raise Busy(f"{limits.max_queued} jobs are queued already", retry_after_s=retry_after_s)
-        if self.jobs.active_of(uid) + self.intake.pending_of(uid) >= limits.max_queued_per_uid:
-            told = f"{limits.max_queued_per_uid} jobs of uid {uid} are queued already"
-            raise Busy(f"{told} (jobs.max_queued_per_uid)", retry_after_s=retry_after_s)
-        if self.intake.open_files + len(files) > self._max_files:
-            told = f"{self.intake.open_files} files are being read already"
-            raise Busy(told, retry_after_s=retry_after_s)
-
     # ---- what becomes of a job
-
-    def _submission(
-        self, number: int, entry: Named | None, request: JobSubmit, files: Files, reply: Reply
-    ) -> Submission:
-        work, suffix = (Work.INPUTS, "json") if request.inputs else (Work.WITNESS, "wtns")
-        payloads = tuple(
-            Payload(file.name, self._spool / f"{number}.{index}.{suffix}")
-            for index, file in enumerate(files.payloads)
-        )
-
-        def accepted(submission: Submission) -> None:
-            self._accepted(number, entry, payloads, request, submission)
-
-        submission = Submission(
-            f"job {number}", reply, accepted, self._refused, request.points, request.progress
-        )
-        if entry is not None:
-            submission.circuit = entry.circuit
-            submission.program, submission.constraints = entry.program, entry.constraints
-        submission.add(files.zkey, Work.KEY)
-        submission.add(files.wasm, Work.PROGRAM)
-        submission.add(files.r1cs, Work.CONSTRAINTS)
-        for file, payload in zip(files.payloads, payloads, strict=True):
-            submission.add(file, work, payload.path)
-        return submission
-
-    def _accepted(
-        self,
-        number: int,
-        entry: Named | None,
-        payloads: tuple[Payload, ...],
-        request: JobSubmit,
-        submission: Submission,
-    ) -> None:
-        """Schedule the job, and tell the client unless that shows at once that it can never be proved."""
-        circuit, reply = submission.circuit, submission.reply
-        assert circuit is not None
-        public_bytes = circuit.shape.num_public * SCALAR_BYTES
-        if public_bytes + _RESULT_OVERHEAD_BYTES > MAX_FRAME_BYTES:
-            submission.remove_spooled()
-            most = (MAX_FRAME_BYTES - _RESULT_OVERHEAD_BYTES) // SCALAR_BYTES
-            error = TooLarge(f"the circuit has {circuit.shape.num_public} public inputs; {most} are the most")
-            self._refused(submission, error)
-            return
-        job = Job(
-            number=number,
-            uid=reply.peer.uid,
-            circuit=circuit,
-            name="" if entry is None else entry.name,
-            artefacts=submission.artefacts,
-            inputs=bool(request.inputs),
-            payloads=payloads,
-            accepted_at=time.monotonic(),
-        )
-        job.untie = reply.when_gone(lambda: self._submitter_gone(job, cancel=request.cancel_on_disconnect))
-        self.jobs.add(job)
-        if entry is not None:
-            self.circuits.hit(entry)
-            self.intake.circuits_found += 1
-        checked = job.artefacts.constraints is not None
-        self._feed(AcceptedEvent(number, job.uid, circuit, job.partitions, checked))
-        if job.error is not None:
-            job.forget_submitter()
-            self.refused += 1
-            reply.fail(job.error)
-        else:
-            reply.send(JobAccepted(number, job.partitions))
-
-    def _submitter_gone(self, job: Job, *, cancel: bool) -> None:
-        job.untie = None
-        if cancel and not job.finished:
-            _log.info("job %d is cancelled: its client is gone", job.number)
-            self._cancel(job)
 
     def _cancel(self, job: Job) -> None:
         self._feed(JobCancelled(job.number))
-
-    def _refused(self, submission: Submission, error: CuzkdError) -> None:
-        self.refused += 1
-        told = about(Event.REFUSED, uid=submission.reply.peer.uid)
-        _log.info("%s is refused: %s", submission.title, error, extra=told)
-        submission.reply.fail(error)
 
     def order_of(self, command: Synthesize) -> SynthesizeOrder | None:
         """What the synthesis process is told to do for a partition; nothing for a job that was ended to stop."""
@@ -287,7 +158,9 @@ class ClientService:
         if isinstance(end, CompleteJob):
             job = self.jobs.complete(end.job, end.proofs, end.publics)
             told = _about(Event.JOB_DONE, job)
-            _log.info("job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions, extra=told)
+            _log.info(
+                "job %d is done in %.3f s: %d proofs", job.number, job.seconds, job.partitions, extra=told
+            )
         else:
             job = self.jobs.fail(end.job, end.error)
             self.phases.forget(job.number)

@@ -56,7 +56,7 @@ def report(daemon: Daemon, reply: Reply) -> Status:
         jobs=tuple(job.status(now) for job in jobs),
         jobs_done=ended[JobState.DONE],
         jobs_failed=ended[JobState.FAILED],
-        jobs_refused=service.refused,
+        jobs_refused=service.admission.refused,
         partitions_proved=scheduler.counters.partitions_proved,
         partitions_retried=scheduler.counters.partitions_retried,
         circuits_compiled=service.intake.circuits_compiled,

@@ -14,6 +14,7 @@ from cuzkd.supervisor.job import Job
 
 MAX_WATCHES_PER_UID = 64
 MAX_UNTOLD = 4096
+_RETRY_AFTER_S = 1.0
 
 
 class Watches:
@@ -56,7 +57,8 @@ class Watches:
     def _add(self, watch: _Watch) -> _Watch:
         of_uid = sum(other.reply.peer.uid == watch.reply.peer.uid for other in self._watches)
         if of_uid >= MAX_WATCHES_PER_UID:
-            raise Busy(f"{MAX_WATCHES_PER_UID} watches of one user are the most", advice="end one of them")
+            told = f"{MAX_WATCHES_PER_UID} watches of one user are the most"
+            raise Busy(told, advice="end one of them", retry_after_s=_RETRY_AFTER_S)
         self._watches.add(watch)
 
         def gone() -> None:
@@ -99,7 +101,8 @@ class _Watch:
         self._untold[status.job] = status
         if len(self._untold) > MAX_UNTOLD:
             self.end()
-            self.reply.fail(Busy("more jobs have changed than the client has read of", advice="watch again"))
+            told = "more jobs have changed than the client has read of"
+            self.reply.fail(Busy(told, advice="watch again", retry_after_s=_RETRY_AFTER_S))
         elif not self._queued and self._timer is None:
             self._timer = self._loop.call_at(self._due, self._flush)
 
