@@ -65,6 +65,7 @@ class Daemon:
     ) -> None:
         self.runtime_dir = runtime_dir
         self.socket = runtime_dir / "cuzkd.sock"
+        self.spool = runtime_dir / "state" / "spool"
         self.log_path = runtime_dir.with_suffix(".log")
         self._config = runtime_dir.with_suffix(".toml")
         places = f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'

@@ -47,8 +47,11 @@ class Directories:
 
     @property
     def spool(self) -> Path:
-        """Payloads of the jobs that are not finished; private to the daemon."""
-        return self.runtime / "spool"
+        """Payloads of the jobs that are not finished; private to the daemon.
+
+        They may be large, and the runtime directory is often in memory that the whole system needs.
+        """
+        return self.state / "spool"
 
     @property
     def state_lock(self) -> Path:
@@ -89,7 +92,7 @@ def prepare(runtime: Path, state: Path) -> Directories:
 
 
 def empty_spool(directories: Directories) -> None:
-    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock.
+    """Remove whatever an earlier daemon left, and make the spool anew; only under both locks.
 
     `BadConfig` names what cannot be made, or what is in its place and is no spool.
     """
@@ -98,7 +101,7 @@ def empty_spool(directories: Directories) -> None:
         directories.spool.mkdir(mode=0o700)
     except OSError as error:
         raise BadConfig(
-            f"{error.filename}: {error.strerror}", advice="make room for the spool in the runtime directory"
+            f"{error.filename}: {error.strerror}", advice="make room for the spool in the state directory"
         ) from error
 
 

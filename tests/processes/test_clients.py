@@ -28,7 +28,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 
 def spool(daemon: Daemon) -> list[Path]:
-    return list((daemon.runtime_dir / "spool").iterdir())
+    return list(daemon.spool.iterdir())
 
 
 def test_a_wait_ends_in_time_and_the_job_goes_on(daemon: Daemon) -> None:

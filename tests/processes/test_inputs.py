@@ -42,7 +42,7 @@ def _the_same_processes_go_on(daemon: Daemon) -> Iterator[None]:
     yield
     wait_until(lambda: daemon.status().pool.leased == 0, "all leases are home")
     assert {worker.pid for worker in daemon.status().workers} == before
-    wait_until(lambda: not any((daemon.runtime_dir / "spool").iterdir()), "the spool is empty")
+    wait_until(lambda: not any(daemon.spool.iterdir()), "the spool is empty")
 
 
 def refusal(daemon: Daemon, case: Case, inputs: Path) -> CuzkdError:

@@ -31,7 +31,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 def nothing_held(daemon: Daemon) -> bool:
     """Whether no lease and no payload is left."""
-    return daemon.status().pool.leased == 0 and not list((daemon.runtime_dir / "spool").iterdir())
+    return daemon.status().pool.leased == 0 and not list(daemon.spool.iterdir())
 
 
 def test_a_job_is_shown_as_it_goes_and_as_it_ended(daemon: Daemon) -> None:

@@ -34,7 +34,7 @@ def assert_nothing_left(daemon: Daemon, children: list[int]) -> None:
     wait_until(lambda: not any(map(alive, children)), "no child lives", 2.0)
     assert daemon.segments() == []
     assert not daemon.socket.exists()
-    assert not (daemon.runtime_dir / "spool").exists()
+    assert not (daemon.spool).exists()
 
 
 def test_sigterm_leaves_nothing(daemon: Daemon) -> None:
@@ -106,7 +106,7 @@ def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_sta
     daemon.start()
     daemon.wait_ready()
     assert daemon.segments() == []
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []
     with daemon.client() as client:
         with pytest.raises(Restarted, match=f"job {job} was lost"):
             client.wait(job)

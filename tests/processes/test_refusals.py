@@ -36,7 +36,7 @@ def _nothing_is_left_and_all_goes_on(daemon: Daemon) -> Iterator[None]:
     status = daemon.status()
     assert {worker.pid for worker in status.workers} == before
     assert status.pool.leased == 0
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []
 
 
 def refusal(daemon: Daemon, zkey: Path | int, *witnesses: Path | int) -> CuzkdError:

@@ -155,4 +155,4 @@ def test_fault_16_a_client_that_leaves_in_an_upload_leaves_nothing(daemon: Daemo
         assert uploaded_bytes(daemon) == 3 * MIB
     wait_until(lambda: open_files(daemon) <= before, "the files are closed")
     assert uploaded_bytes(daemon) == 0
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []

@@ -74,7 +74,7 @@ def test_a_stopped_daemon_leaves_no_process_and_its_sockets_start_the_next_one(u
     assert (unit.show("Result"), unit.show("ExecMainStatus")) == ("success", "0")
     assert not Path(f"/sys/fs/cgroup/systemd/system.slice/{SERVICE}").exists()
     assert not any(name.startswith("cuzkd") for name in os.listdir("/dev/shm"))
-    assert not Path("/run/cuzkd/spool").exists()
+    assert not Path("/var/lib/cuzkd/spool").exists()
     assert document(cuzkctl("status", "--json"))["state"] == "ready"
     assert unit.active
 
