@@ -112,7 +112,6 @@ def test_whatever_dies_every_job_ends_once_every_proof_verifies_and_nothing_is_l
             for done in working:
                 done.result()
 
-        print(killed, ledger.ends, ledger.refused)
         assert killed > CHAOS_S / 4
         assert ledger.ends[JobState.DONE] > CHAOS_S / 10
         assert ledger.ends[JobState.CANCELLED] > CHAOS_S / 20
