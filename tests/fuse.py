@@ -94,7 +94,7 @@ def _attributes(node: int) -> bytes:
 @contextmanager
 def silent_files(folder: Path, *, taking: bool = True, looking_up: bool = True) -> Iterator[SilentFiles]:
     """Files that never come, in `folder`; skips the test where nothing can be mounted."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     try:
         files = SilentFiles(folder, taking=taking, looking_up=looking_up)
     except OSError as error:

@@ -108,3 +108,25 @@ def test_fault_07_an_ingest_process_that_not_even_sigkill_ends_is_left_behind(
         assert daemon.status().degraded == ()
     wait_until(lambda: f"pid {pid}, which was left behind, killed by" in daemon.log(), "its end is told")
     assert daemon.stop() == 0
+
+
+def test_fault_07_a_gpu_process_that_cannot_be_ended_is_told_and_its_job_waits_for_the_next_one(
+    daemon: Daemon,
+) -> None:
+    """It waits for the circuit's key on a file system that answers nothing; its device may still be in use."""
+    with daemon.client() as client:
+        client.add_circuit("squarings", CASE.zkey)
+        client.prove(circuit="squarings", witnesses=[CASE.witness])
+        digest = client.evict("squarings").circuit.digest
+        pid = daemon.worker(Role.GPU).pid
+        with silent_files(daemon.runtime_dir / "state" / "circuits" / digest, looking_up=False) as files:
+            job = client.submit(circuit="squarings", witnesses=[CASE.witness])
+            wait_until(files.asked.is_set, "the gpu process looks for the key")
+            wait_until(lambda: "cannot be ended" in str(client.status().degraded), "status tells")
+            worker = daemon.worker(Role.GPU)
+            assert (worker.pid, worker.ready) == (pid, False)
+            assert client.status().pool.leased == 1, "what it may read is nobody else's"
+        assert len(client.wait(job).proofs) == 1
+        assert client.status().degraded == ()
+    assert not alive(pid)
+    assert daemon.worker(Role.GPU).restarts == 1
