@@ -80,6 +80,7 @@ class Connection:
         self._followers: dict[object, Callable[[], object]] = {}
         self._begun: Reply | None = None
         self._ending = False
+        self._broken = False
         self._paused = False
         self._frame_since: float | None = time.monotonic()
         self._written_at = time.monotonic()
@@ -290,18 +291,18 @@ class Connection:
             self._share.stand_in_line(self._write)
 
     def _write(self) -> None:
-        if self.closed:
+        if self.closed or self._broken:
             return
         before = self._channel.queued_bytes
         try:
             self._fill()
             self._channel.on_writable()
         except ChannelClosed:
-            self.close()
+            self._break_off()
             return
         except (OSError, CuzkdError) as error:
             _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
-            self.close()
+            self._break_off()
             return
         if self._channel.queued_bytes != before:
             self._written_at = time.monotonic()
@@ -312,6 +313,13 @@ class Connection:
             self._loop.remove_writer(self._channel.fileno())
             if self._ending:
                 self.close()
+
+    def _break_off(self) -> None:
+        """Close soon, and not now: whoever is answering does not expect to be told of the end meanwhile."""
+        self._ending = self._broken = True
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.remove_writer(self._channel.fileno())
+        self._loop.call_soon(self.close)
 
     def _fill(self) -> None:
         while self._streams and self._channel.queued_bytes < _STREAM_AHEAD_BYTES:

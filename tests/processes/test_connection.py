@@ -142,3 +142,24 @@ def test_those_who_follow_a_connection_are_told_of_its_end_unless_they_took_it_b
 
     asyncio.run(scenario())
     assert told == ["follows"]
+
+
+def test_whoever_answers_is_not_told_of_the_clients_end_before_it_has_done() -> None:
+    """A client that has gone shows when it is written to; what that brings about waits for the loop's next round."""
+    told = []
+
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        connection = Connection(asyncio.get_running_loop(), ours, Deaf())
+        answered, waiting = connection.new_reply(1), connection.new_reply(2)
+        waiting.on_close(lambda: told.append("closed"))
+        theirs.close()
+        waiting.progress("stage", 1, 2)
+        answered.send(Welcome(1, "test"))
+        assert told == []
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert connection.closed
+
+    asyncio.run(scenario())
+    assert told == ["closed"]
