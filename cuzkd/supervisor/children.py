@@ -57,25 +57,26 @@ class Listener:
 
 
 class Roster:
-    """All children."""
+    """All children; `start` begins with them and says whom to tell of them."""
+
+    _listener: Listener
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         settings: Iterable[Settings],
-        listener: Listener,
         boot_timeout_s: float,
     ) -> None:
         self.slots = [Slot(each) for each in settings]
         self._loop = loop
-        self._listener = listener
         self._boot_timeout_s = boot_timeout_s
         self._stopping = False
         self._emptied = asyncio.Event()
         self._left_behind: list[Process] = []
 
-    def start(self) -> None:
+    def start(self, listener: Listener) -> None:
         """Start every child."""
+        self._listener = listener
         for slot in self.slots:
             self._spawn(slot)
 

@@ -70,8 +70,8 @@ def with_roster(
         told = Told()
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
         settings = Settings(role, 0, 1, state_dir or folder, "INFO", backend, 60.0, 1 << 30, lock)
-        roster = Roster(asyncio.get_running_loop(), [settings], told.listener(), boot_timeout_s=60)
-        roster.start()
+        roster = Roster(asyncio.get_running_loop(), [settings], boot_timeout_s=60)
+        roster.start(told.listener())
         try:
             await test(roster, told)
         finally:
