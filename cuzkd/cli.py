@@ -11,7 +11,7 @@ import os
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from cuzkd import shell
+from cuzkd import parsing, shell, streams
 from cuzkd.client import open_input
 from cuzkd.errors import BadConfig, BootFailed, CuzkdError
 
@@ -35,6 +35,7 @@ class ExitCode(enum.IntEnum):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `cuzkd` with these arguments (by default the process's own); returns the exit code."""
+    streams.open_closed()
     return shell.run(parser().parse_args(argv), "cuzkd", exit_code)
 
 
@@ -42,18 +43,21 @@ def exit_code(error: CuzkdError) -> int:
     """The exit code that an error calls for."""
     if isinstance(error, BadConfig):
         return ExitCode.BAD_CONFIG
-    return ExitCode.BOOT_FAILED if isinstance(error, BootFailed) else shell.exit_code(error)
+    if isinstance(error, BootFailed):
+        return ExitCode.BOOT_FAILED
+    code = shell.exit_code(error)
+    return shell.ExitCode.FAILED if code == shell.ExitCode.TRY_AGAIN else code
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line, from which the help is printed."""
-    top = argparse.ArgumentParser(
+    top = parsing.Parser(
         prog="cuzkd",
         description="A Groth16 proving daemon. Ask it for proofs with cuzkctl.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action=shell.Version)
+    top.add_argument("--version", action=parsing.Version)
     top.set_defaults(json=False)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
@@ -120,7 +124,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
     if arguments.json:
         shell.print_json(config.shown(), indent=1)
     else:
-        print(render_config(config.shown(), config.given), end="")
+        streams.say(render_config(config.shown(), config.given), end="")
     return shell.ExitCode.DONE
 
 
@@ -151,7 +155,9 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         shell.print_json({"valid": valid})
     else:
-        print("valid: the proof is right" if valid else "INVALID: the proof is wrong for these public inputs")
+        streams.say(
+            "valid: the proof is right" if valid else "INVALID: the proof is wrong for these public inputs"
+        )
     return shell.ExitCode.DONE if valid else shell.ExitCode.FAILED
 
 
@@ -171,5 +177,5 @@ def _export_vkey(arguments: argparse.Namespace) -> int:
     finally:
         os.close(descriptor)
     shell.write_all({arguments.output: text})
-    print(arguments.output)
+    streams.say(arguments.output)
     return shell.ExitCode.DONE
