@@ -22,7 +22,9 @@ from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission
 
 _WINDOW = 4
-_STALLED_ADVICE = "see whether the file system that it lies on answers (limits.read_stall), then submit it again"
+_STALLED_ADVICE = (
+    "see whether the file system that it lies on answers (limits.read_stall), then submit it again"
+)
 _MAX_ATTEMPTS = 3
 
 _log = logging.getLogger(__name__)
