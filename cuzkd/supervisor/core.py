@@ -74,8 +74,7 @@ class Supervisor:
         self._fatal: BaseException | None = None
         max_files = raise_file_limit()
         have_closed_by(Closing(close_now).take)
-        self._limits = FileLimits(partitions=config.jobs.max_partitions, attached=max_files)
-        self._segments = segments
+        limits = FileLimits(partitions=config.jobs.max_partitions, attached=max_files)
         self._scheduler = Scheduler(
             limit_bytes=config.pool.limit_bytes,
             synthesis_workers=config.synthesis.workers,
@@ -117,7 +116,7 @@ class Supervisor:
             self._payload_limit,
             lambda: configuration.now.limits.upload_per_uid_bytes,
         )
-        self._server = Server(self._loop, self._service, uploads, self._limits)
+        self._server = Server(self._loop, self._service, uploads, limits)
         self._doors = Doors(directories, configuration, adopted)
 
     async def main(self) -> None:

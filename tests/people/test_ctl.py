@@ -72,7 +72,9 @@ def test_wrong_usage_exits_2_and_shows_the_usage(arguments: tuple[object, ...]) 
     assert "error:" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("prove",), ("wait", "first"), ("circuit", "add", "name"), ("jobs", "1")])
+@pytest.mark.parametrize(
+    "arguments", [("prove",), ("wait", "first"), ("circuit", "add", "name"), ("jobs", "1")]
+)
 def test_wrong_usage_with_json_is_one_document(arguments: tuple[str, ...]) -> None:
     done = run("cuzkctl", *arguments, "--json")
     assert (done.returncode, done.stderr) == (2, "")
