@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuzkd import shell
+from cuzkd import cli_setup, shell
 from cuzkd.client import open_input
 from cuzkd.errors import BadConfig, BadFile, BootFailed, CuzkdError
 
@@ -89,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
         help="where to write (default: verification_key.json)",
     )
     export.set_defaults(run=_export_vkey)
+    cli_setup.add(commands)
     return top
 
 

@@ -24,6 +24,13 @@ class Curve(enum.StrEnum):
         return 32 if self is Curve.BN254 else 48
 
 
+class Flavour(enum.StrEnum):
+    """Whose proving keys: they differ in the order of the domain, in the H query, and in which bases are kept."""
+
+    SNARKJS = "snarkjs"
+    BELLPERSON = "bellperson"
+
+
 class Role(enum.StrEnum):
     """What a child process does."""
 

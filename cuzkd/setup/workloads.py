@@ -15,11 +15,12 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from cuzkd.formats.system import ConstraintSystem
 from cuzkd.kernels.evaluate import Csr, coefficient_form
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import SCALAR_BYTES, Curve
-from cuzkd.setup.qap import ConstraintSystem, Scalars
+from cuzkd.setup.qap import Scalars
 
 BIT_SHARE = 0.85
 

@@ -27,7 +27,14 @@ T* view(const LimbsOut& array) {
     return reinterpret_cast<T*>(array.data());
 }
 
-void run_ntt(const std::string& curve, LimbsOut values, bool inverse, unsigned threads) {
+// f(Root{}) for the root of unity that numbers the domain.
+template <class Function>
+void with_root(bool bellperson, const Function& f) {
+    if (bellperson) f(BellpersonRoot{});
+    else f(SnarkjsRoot{});
+}
+
+void run_ntt(const std::string& curve, LimbsOut values, bool inverse, bool bellperson, unsigned threads) {
     const size_t n = values.shape(0);
     require(values.shape(1) == 4 && n != 0 && (n & (n - 1)) == 0, "values are (2^k, 4)");
     const auto log_size = static_cast<unsigned>(__builtin_ctzll(n));
@@ -35,12 +42,15 @@ void run_ntt(const std::string& curve, LimbsOut values, bool inverse, unsigned t
         using Fr = typename decltype(c)::Fr;
         require(log_size <= Fr::Params::TWO_ADICITY, "the field has no root of unity of that order");
         nb::gil_scoped_release release;
-        ntt(view<Fr>(values), log_size, inverse, threads);
+        with_root(bellperson, [&](auto root) {
+            ntt<decltype(root)>(view<Fr>(values), log_size, inverse, threads);
+        });
     });
 }
 
+// The values at the odd coset as snarkjs keys want them or, for `bellperson`, the coefficients.
 void run_quotient(const std::string& curve, Limbs a, Limbs b, Limbs c, unsigned log_domain, LimbsOut out,
-                  LimbsOut scratch, unsigned threads) {
+                  LimbsOut scratch, bool bellperson, unsigned threads) {
     require(log_domain < 48, "the domain is too large");
     const size_t n = size_t{1} << log_domain, rows = a.shape(0);
     require(a.shape(1) == 4 && b.shape(1) == 4 && c.shape(1) == 4, "a, b and c are (rows, 4)");
@@ -51,8 +61,13 @@ void run_quotient(const std::string& curve, Limbs a, Limbs b, Limbs c, unsigned 
         using Fr = typename decltype(curve_tag)::Fr;
         require(log_domain < Fr::Params::TWO_ADICITY, "the field has no 2n-th root of unity");
         nb::gil_scoped_release release;
-        OddCosetQuotient<Fr>(log_domain, threads)
-            .run(view<Fr>(a), view<Fr>(b), view<Fr>(c), rows, view<Fr>(out), view<Fr>(scratch));
+        const Fr *const of_a = view<Fr>(a), *const of_b = view<Fr>(b), *const of_c = view<Fr>(c);
+        if (bellperson)
+            OddCoset<Fr, BellpersonRoot>(log_domain, threads)
+                .coefficients(of_a, of_b, of_c, rows, view<Fr>(out), view<Fr>(scratch));
+        else
+            OddCoset<Fr, SnarkjsRoot>(log_domain, threads)
+                .values(of_a, of_b, of_c, rows, view<Fr>(out), view<Fr>(scratch));
     });
 }
 
@@ -127,9 +142,9 @@ void give_back_memory() {
 
 void bind_bulk(nb::module_& m) {
     using namespace nb::literals;
-    m.def("ntt", &run_ntt, "curve"_a, "values"_a.noconvert(), "inverse"_a, "threads"_a);
-    m.def("odd_coset_quotient", &run_quotient, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
-          "log_domain"_a, "out"_a.noconvert(), "scratch"_a.noconvert(), "threads"_a);
+    m.def("ntt", &run_ntt, "curve"_a, "values"_a.noconvert(), "inverse"_a, "bellperson"_a, "threads"_a);
+    m.def("quotient", &run_quotient, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
+          "log_domain"_a, "out"_a.noconvert(), "scratch"_a.noconvert(), "bellperson"_a, "threads"_a);
     m.def("check_csr", &run_check_csr, "curve"_a, "row_ptr"_a.noconvert(), "cols"_a.noconvert(),
           "coeffs"_a.noconvert(), "values"_a.noconvert(), "columns"_a, "threads"_a);
     m.def("evaluate", &run_evaluate, "curve"_a, "row_ptr"_a.noconvert(), "cols"_a.noconvert(), "coeffs"_a.noconvert(),

@@ -1,0 +1,1 @@
+"""`cuzkd bench`: circuits, keys and witnesses to measure with."""
