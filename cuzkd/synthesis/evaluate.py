@@ -17,12 +17,16 @@ def evaluate_constraints(
 ) -> int | None:
     """Fill a, b and c (rows, 4) in Montgomery form from z; the first constraint that z breaks, if any.
 
-    With the matrix C, c is C·z, and a constraint is broken where that is not a∘b. Without it c is a∘b, what a
-    satisfied constraint makes of it, and none is ever found broken: that is seen when the proof is verified.
+    With the matrix C, the circuit's own or of `constraints`, c is C·z, and a constraint is broken where that is
+    not a∘b. Without it c is a∘b, what a satisfied constraint makes of it, and none is ever found broken: that is
+    seen when the proof is verified.
     """
     curve = circuit.ref.shape.curve
     evaluate(curve, circuit.matrix_a, vectors.z, vectors.a, threads=threads)
     evaluate(curve, circuit.matrix_b, vectors.z, vectors.b, threads=threads)
+    if circuit.matrix_c is not None:
+        evaluate(curve, circuit.matrix_c, vectors.z, vectors.c, threads=threads)
+        return _first_broken(circuit, vectors, threads)
     if constraints is None:
         hadamard(curve, vectors.a, vectors.b, vectors.c, threads=threads)
         return None
