@@ -2,6 +2,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Limbs = npt.NDArray[np.uint64]
+_Matrix = tuple[_Limbs, npt.NDArray[np.uint32], npt.NDArray[np.uint32], _Limbs]
 
 arithmetic: str
 
@@ -60,6 +61,17 @@ def evaluate(
     out: _Limbs,
     threads: int,
 ) -> None: ...
+def evaluate_constraints(
+    curve: str,
+    a: _Matrix,
+    b: _Matrix,
+    c: _Matrix | None,
+    z: _Limbs,
+    out_a: _Limbs,
+    out_b: _Limbs,
+    out_c: _Limbs,
+    threads: int,
+) -> int | None: ...
 def hadamard(curve: str, a: _Limbs, b: _Limbs, out: _Limbs, threads: int) -> None: ...
 def msm(curve: str, g2: bool, bases: _Limbs, scalars: _Limbs, out: _Limbs, threads: int) -> None: ...
 def give_back_memory() -> None: ...

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.errors import InternalError
-from cuzkd.formats.wtns import open_wtns
+from cuzkd.formats.payload import open_payload
 from cuzkd.ingest.progress import Meter, Report
 from cuzkd.ingest.spool import copy_payload
 from cuzkd.ingest.store import Store
@@ -116,7 +116,7 @@ def _spool(order: Spool, fd: int) -> Spooled:
 def _check_witness(path: Path, name: str, circuit: CircuitRef) -> None:
     copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        open_wtns(copy, name).check_belongs_to(circuit.shape)
+        open_payload(copy, name, circuit.shape)
     finally:
         os.close(copy)
 

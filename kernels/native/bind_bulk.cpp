@@ -2,7 +2,9 @@
 #include <malloc.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
+#include <tuple>
 #include <utility>
 
 #include "bind_bulk.hpp"
@@ -100,7 +102,33 @@ void run_evaluate(const std::string& curve, Offsets row_ptr, Indices cols, Indic
         using Fr = typename decltype(c)::Fr;
         const auto matrix = matrix_of<Fr>(row_ptr, cols, coeffs, values);
         nb::gil_scoped_release release;
-        Evaluator<Fr>(matrix, view<Fr>(z), z.shape(0)).run(view<Fr>(out), threads);
+        evaluate(matrix, view<Fr>(z), z.shape(0), view<Fr>(out), threads);
+    });
+}
+
+// The arrays of one matrix, as Python hands them over.
+using MatrixArrays = std::tuple<Offsets, Indices, Indices, Limbs>;
+
+template <class Fr>
+SparseMatrix<Fr> matrix_of(const MatrixArrays& m) {
+    return std::apply([](const auto&... arrays) { return matrix_of<Fr>(arrays...); }, m);
+}
+
+std::optional<size_t> run_evaluate_constraints(const std::string& curve, MatrixArrays a, MatrixArrays b,
+                                               std::optional<MatrixArrays> c, Limbs z, LimbsOut out_a, LimbsOut out_b,
+                                               LimbsOut out_c, unsigned threads) {
+    require(z.shape(1) == 4, "z is (num_vars, 4)");
+    return with_curve(curve, [&](auto tag) -> std::optional<size_t> {
+        using Fr = typename decltype(tag)::Fr;
+        const auto of_a = matrix_of<Fr>(a), of_b = matrix_of<Fr>(b);
+        std::optional<SparseMatrix<Fr>> of_c;
+        if (c) of_c = matrix_of<Fr>(*c);
+        for (const LimbsOut* out : {&out_a, &out_b, &out_c})
+            require(out->shape(0) == of_a.rows && out->shape(1) == 4, "a, b and c are (rows, 4)");
+        require(of_b.rows == of_a.rows && (!of_c || of_c->rows <= of_a.rows), "A and B have the same rows, C no more");
+        nb::gil_scoped_release release;
+        return evaluate_constraints(of_a, of_b, of_c ? &*of_c : nullptr, view<Fr>(z), z.shape(0), view<Fr>(out_a),
+                                    view<Fr>(out_b), view<Fr>(out_c), threads);
     });
 }
 
@@ -149,6 +177,8 @@ void bind_bulk(nb::module_& m) {
           "coeffs"_a.noconvert(), "values"_a.noconvert(), "columns"_a, "threads"_a);
     m.def("evaluate", &run_evaluate, "curve"_a, "row_ptr"_a.noconvert(), "cols"_a.noconvert(), "coeffs"_a.noconvert(),
           "values"_a.noconvert(), "z"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def("evaluate_constraints", &run_evaluate_constraints, "curve"_a, "a"_a, "b"_a, "c"_a.none(), "z"_a.noconvert(),
+          "out_a"_a.noconvert(), "out_b"_a.noconvert(), "out_c"_a.noconvert(), "threads"_a);
     m.def("hadamard", &run_hadamard, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
     m.def("give_back_memory", &give_back_memory);
