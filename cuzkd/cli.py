@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuzkd import cli_setup, shell
+from cuzkd import cli_bench, cli_setup, shell
 from cuzkd.client import open_input
 from cuzkd.errors import BadConfig, BadFile, BootFailed, CuzkdError
 
@@ -90,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
     )
     export.set_defaults(run=_export_vkey)
     cli_setup.add(commands)
+    cli_bench.add(commands)
     return top
 
 

@@ -79,7 +79,7 @@ def _setup(arguments: argparse.Namespace) -> int:
         waste, generators = ToxicWaste.draw(system.curve, flavour), Generators.standard(system.curve)
     else:
         print("cuzkd setup: THE SECRETS COME FROM A FILE: this key proves nothing", file=sys.stderr)
-        with _opened(arguments.insecure_secrets) as file:
+        with opened(arguments.insecure_secrets) as file:
             waste, generators = load_secrets(file.read(1 << 20), arguments.insecure_secrets, system.curve)
     targets = outputs(arguments.output, flavour)
     with shown(arguments) as report, new_files(targets) as files:
@@ -110,13 +110,14 @@ def _system(arguments: argparse.Namespace) -> ConstraintSystem:
     from cuzkd.formats.system import constraint_system
 
     name = arguments.r1cs or arguments.matrices
-    with _opened(name) as file:
+    with opened(name) as file:
         if arguments.matrices is not None:
             return read_recorded(file.fileno(), name, threads=arguments.threads)
         return constraint_system(read_r1cs(file.fileno(), name), threads=arguments.threads)
 
 
-def _opened(name: str) -> BinaryIO:
+def opened(name: str) -> BinaryIO:
+    """A file of the command line, to read."""
     with shell.reading():
         return open(open_input(name), "rb")
 

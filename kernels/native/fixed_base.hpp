@@ -67,12 +67,19 @@ class FixedBase {
         const Point& left(size_t i) const { return sums[pending[i]]; }
         const Point& right(size_t i) const { return terms[i]; }
 
+        static constexpr size_t kAhead = 16, kLine = 64;
+
+        static void prefetch(const Point* row, size_t d) {
+            if (!d) return;
+            const char* const at = reinterpret_cast<const char*>(row + d - 1);
+            for (size_t byte = 0; byte < sizeof(Point); byte += kLine) __builtin_prefetch(at + byte);
+        }
+
         void add_window(unsigned w) {
             const Point* const row = base.table_.data() + w * base.width_;
-            for (size_t i = 0; i < count; ++i)
-                if (const size_t d = base.digit(scalars + 4 * i, w * base.bits_)) __builtin_prefetch(row + d - 1);
             size_t waiting = 0;
             for (size_t i = 0; i < count; ++i) {
+                if (i + kAhead < count) prefetch(row, base.digit(scalars + 4 * (i + kAhead), w * base.bits_));
                 const size_t d = base.digit(scalars + 4 * i, w * base.bits_);
                 if (!d) continue;
                 if (sums[i].is_infinity()) {

@@ -15,6 +15,7 @@ from proving import prove_files
 from cuzkd.errors import CuzkdError, WrongProof
 from cuzkd.formats.r1cs import read_r1cs
 from cuzkd.formats.system import constraint_system
+from cuzkd.formats.wtns_writer import write_wtns
 from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
@@ -22,7 +23,6 @@ from cuzkd.kernels.reference import verify as verify_by_definition
 from cuzkd.model import Curve
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.secrets import ToxicWaste
-from cuzkd.setup.workloads import write_wtns
 
 Combination = tuple[tuple[int, int], ...]
 
