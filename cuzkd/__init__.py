@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cuzkd.client import CircuitInfo, Client, PointChecks, Progress, Result
+    from cuzkd.client import (
+        CircuitInfo,
+        Client,
+        JobInfo,
+        JobListing,
+        JobState,
+        JobStatus,
+        PointChecks,
+        Progress,
+        Result,
+    )
 
     __version__: str
 
-__all__ = ["CircuitInfo", "Client", "PointChecks", "Progress", "Result", "__version__"]
+__all__ = [
+    "CircuitInfo",
+    "Client",
+    "JobInfo",
+    "JobListing",
+    "JobState",
+    "JobStatus",
+    "PointChecks",
+    "Progress",
+    "Result",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -8,16 +8,12 @@ from __future__ import annotations
 import argparse
 import enum
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from cuzkd import cli_bench, cli_setup, shell
 from cuzkd.client import open_input
-from cuzkd.errors import BadConfig, BadFile, BootFailed, CuzkdError
-
-if TYPE_CHECKING:
-    from cuzkd.model import VerifyingKey
+from cuzkd.errors import BadConfig, BootFailed, CuzkdError
 
 EXIT_CODES = """\
 exit codes:
@@ -63,7 +59,8 @@ def parser() -> argparse.ArgumentParser:
 
     serve = commands.add_parser("serve", help="run the daemon in the foreground until SIGTERM")
     serve.add_argument("--config", metavar="FILE", type=Path, help="configuration file (TOML)")
-    serve.add_argument("--runtime-dir", metavar="DIR", type=Path, help="where the socket and the spool are")
+    serve.add_argument("--runtime-dir", metavar="DIR", type=Path, help="where the sockets are")
+    serve.add_argument("--state-dir", metavar="DIR", type=Path, help="where payloads of jobs and compiled circuits are")
     serve.add_argument(
         "--backend",
         choices=("auto", "cuda", "host"),
@@ -71,8 +68,11 @@ def parser() -> argparse.ArgumentParser:
     )
     serve.set_defaults(run=_serve)
 
-    check = commands.add_parser("check-config", help="say whether a configuration can be used")
+    check = commands.add_parser(
+        "check-config", help="say whether a configuration can be used, and print all of it"
+    )
     check.add_argument("config", metavar="FILE", type=Path, nargs="?", help="configuration file (TOML)")
+    shell.add_json(check)
     check.set_defaults(run=_check_config)
 
     verify = commands.add_parser("verify", help="verify a proof")
@@ -101,19 +101,42 @@ def _serve(arguments: argparse.Namespace) -> int:
     from cuzkd import supervisor
     from cuzkd.config import Config
 
-    given = {"runtime_dir": arguments.runtime_dir, "backend": arguments.backend}
-    if arguments.runtime_dir is not None:
-        given["runtime_dir"] = arguments.runtime_dir.absolute()
+    file, given = _absolute(arguments.config), {"backend": arguments.backend}
+    for name in ("runtime_dir", "state_dir"):
+        given[name] = _absolute(getattr(arguments, name))
     overrides = {key: value for key, value in given.items() if value is not None}
-    return supervisor.run(Config.load(arguments.config, overrides))
+    return supervisor.run(lambda: Config.load(file, overrides))
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else path.absolute()
 
 
 def _check_config(arguments: argparse.Namespace) -> int:
+    """Print every key with the value that it has: what was set and, marked, the defaults."""
     from cuzkd.config import Config
 
     config = Config.load(arguments.config)
-    print(f"usable; the job socket will be {config.socket_path}")
+    if arguments.json:
+        shell.print_json(config.shown(), indent=1)
+    else:
+        print(render_config(config.shown(), config.given), end="")
     return shell.ExitCode.DONE
+
+
+def render_config(shown: Mapping[str, object], given: Container[str]) -> str:
+    """The configuration as a file that sets every key; defaults are marked as such."""
+    import json  # strings, numbers and lists look the same in TOML
+
+    lines, table = [], ""
+    for key, value in shown.items():
+        head, _, name = key.rpartition(".")
+        if head != table:
+            lines += ["", f"[{head}]"]
+            table = head
+        mark = "" if key in given else "  # default"
+        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}{mark}")
+    return "\n".join(lines) + "\n"
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -139,46 +162,14 @@ def _read(path: str) -> bytes:
 
 def _export_vkey(arguments: argparse.Namespace) -> int:
     from cuzkd.formats.vkey import dump_vkey
+    from cuzkd.formats.zkey_vkey import read_vkey
 
     with shell.reading():
         descriptor = open_input(arguments.zkey)
     try:
-        text = dump_vkey(_vkey_of(descriptor, str(arguments.zkey)))
+        text = dump_vkey(read_vkey(descriptor, str(arguments.zkey)))
     finally:
         os.close(descriptor)
     shell.write_all({arguments.output: text})
     print(arguments.output)
     return shell.ExitCode.DONE
-
-
-def _vkey_of(descriptor: int, name: str) -> VerifyingKey:
-    """The verifying key inside an open zkey file; `BadFile` when a point of it is not on the curve."""
-    import numpy as np
-
-    from cuzkd.formats.zkey import SECTION_IC, open_zkey
-    from cuzkd.kernels.curve import Group, decode, first_off_curve
-    from cuzkd.model import VerifyingKey
-
-    key = open_zkey(descriptor, name)
-    header = key.header
-    section = key.file.require(SECTION_IC)
-
-    def points(group: Group, data: bytes, what: str) -> list[Any]:
-        width = header.g1_bytes if group is Group.G1 else header.g2_bytes
-        array = np.frombuffer(data, "<u8").reshape(-1, width // 8)
-        bad = first_off_curve(header.curve, group, array, threads=1)
-        if bad is not None:
-            raise BadFile(f"{name}: {what}: point {bad} is not on the curve")
-        return decode(header.curve, group, array)
-
-    def point(group: Group, which: str) -> Any:
-        return points(group, header.points[which], which)[0]
-
-    return VerifyingKey(
-        header.curve,
-        alpha_g1=point(Group.G1, "alpha1"),
-        beta_g2=point(Group.G2, "beta2"),
-        gamma_g2=point(Group.G2, "gamma2"),
-        delta_g2=point(Group.G2, "delta2"),
-        ic=tuple(points(Group.G1, key.file.read(section, section.size), "section 3 (IC)")),
-    )

@@ -6,19 +6,15 @@ error that the daemon answers is raised as its class in `cuzkd.errors`.
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import TypeVar
 
-from cuzkd.conversation import Conversation, ProgressCallback
-from cuzkd.errors import InternalError
-from cuzkd.ipc.messages import MAX_DESCRIPTORS, Message
+from cuzkd import delivery
+from cuzkd.conversation import GRACE_S, Conversation, ProgressCallback
+from cuzkd.delivery import RECONNECT_S, Result
+from cuzkd.handover import File, Files, hand_over, open_input
 from cuzkd.ipc.requests import (
-    Attach,
-    Attached,
     CircuitAdd,
     CircuitEvict,
     CircuitInfo,
@@ -27,57 +23,57 @@ from cuzkd.ipc.requests import (
     CircuitRemove,
     Circuits,
     CircuitShow,
+    Drain,
+    Drained,
     JobAccepted,
-    JobResult,
+    JobCancel,
+    JobChanged,
+    JobFetch,
+    JobInfo,
+    JobList,
+    JobListing,
+    JobShow,
+    JobStatus,
     JobSubmit,
-    JobWait,
-    PartitionResult,
+    Metrics,
+    MetricsRequest,
     PointChecks,
     Progress,
+    Reload,
+    Reloaded,
     Status,
     StatusRequest,
+    Watch,
 )
-from cuzkd.model import SCALAR_BYTES, Curve, Proof
-from cuzkd.records import record
+from cuzkd.model import JobState
 
 __all__ = [
     "CircuitInfo",
     "Client",
+    "Drained",
     "File",
+    "JobInfo",
+    "JobListing",
+    "JobState",
+    "JobStatus",
     "PointChecks",
     "Progress",
     "ProgressCallback",
+    "Reloaded",
     "Result",
     "open_input",
 ]
-
-File = str | os.PathLike[str] | int
-"""A file to send: its path, or an open descriptor of it, which stays the caller's."""
-
-_NAME_LIMIT = 1024
-_GRACE_S = 10.0  # what a daemon may take beyond a wait's time before it counts as stuck
-
-_Answer = TypeVar("_Answer", bound=Message)
-
-
-@record
-class Result:
-    """A finished job: a verified proof and its public inputs for each partition, in the order submitted."""
-
-    job: int
-    curve: Curve
-    seconds: float
-    proofs: tuple[Proof, ...]
-    publics: tuple[tuple[int, ...], ...]
 
 
 class Client:
     """One connection to a daemon, made at the first request; to be used by one thread at a time.
 
     `socket_path` names the daemon's socket; None looks at $CUZKD_SOCKET or, when that is not set, in the
-    usual places. After an error in the connection the next request connects again. Requests raise
+    usual places. With `control`, the operators' socket beside it (cuzkd-ctl.sock) is taken where this user may
+    connect to it. After an error in the connection the next request connects again. Requests raise
     `DaemonUnreachable` when nothing answers, whatever error of `cuzkd.errors` the daemon answers with, and
-    `OSError` for a path that cannot be opened as a regular file.
+    `OSError` for a path that cannot be opened as a regular file. An error's `retry_after_s` says when a retry has
+    a chance, where the daemon knows.
 
         with cuzkd.Client() as client:
             result = client.prove("circuit.zkey", ["witness.wtns"])
@@ -85,12 +81,24 @@ class Client:
             client.add_circuit("merkle", "merkle.zkey", wasm="merkle.wasm")
             result = client.prove(circuit="merkle", inputs=["input.json"])
 
+    `wait` (and so `prove`) survives a lost connection: it connects again and asks for the job by its number, as long
+    as nothing answers for at most `reconnect_s` seconds; with 0, a lost connection is an error at once.
+
     Where a request takes `progress`, that is called with a `Progress` every now and then until the request
     is answered; without it the daemon reports none.
     """
 
-    def __init__(self, socket_path: str | os.PathLike[str] | None = None) -> None:
-        self._daemon = Conversation(socket_path)
+    def __init__(
+        self,
+        socket_path: str | os.PathLike[str] | None = None,
+        *,
+        control: bool = False,
+        reconnect_s: float = RECONNECT_S,
+    ) -> None:
+        self._socket_path = socket_path
+        self._control = control
+        self._reconnect_s = reconnect_s
+        self._daemon = Conversation(socket_path, control=control)
 
     # ---- jobs
 
@@ -104,6 +112,7 @@ class Client:
         wasm: File | None = None,
         r1cs: File | None = None,
         points: PointChecks | str = PointChecks.FULL,
+        cancel_on_disconnect: bool = False,
         progress: ProgressCallback | None = None,
         timeout_s: float | None = None,
     ) -> Result:
@@ -116,6 +125,7 @@ class Client:
             wasm=wasm,
             r1cs=r1cs,
             points=points,
+            cancel_on_disconnect=cancel_on_disconnect,
             progress=progress,
         )
         return self.wait(job, timeout_s, progress)
@@ -130,6 +140,7 @@ class Client:
         wasm: File | None = None,
         r1cs: File | None = None,
         points: PointChecks | str = PointChecks.FULL,
+        cancel_on_disconnect: bool = False,
         progress: ProgressCallback | None = None,
     ) -> int:
         """Hand over a job, one proof a witness or input; returns its number once the job is accepted.
@@ -139,7 +150,8 @@ class Client:
         breaks a constraint is refused by the constraint's number. `points` says what is checked of a key that
         the daemon does not know yet: curve and subgroup ("full") or the curve alone ("curve").
 
-        The daemon has copied and checked the files by then: they may go, and so may this client. Raises
+        The daemon has copied and checked the files by then: they may go, and so may this client, unless
+        `cancel_on_disconnect` has the job cancelled when this connection ends before the job. Raises
         `ValueError` when the arguments make no job, `Refused` (or one of its kinds) for files that cannot be
         proved, and `Busy` or `Draining` when no job is taken now.
         """
@@ -149,7 +161,7 @@ class Client:
             raise ValueError("a named circuit has the wasm and the r1cs that it was added with")
         if bool(witnesses) == bool(inputs):
             raise ValueError("a job takes witnesses, or inputs")
-        files = _Files()
+        files = Files()
         request = JobSubmit(
             circuit=circuit,
             zkey=files.add_if(zkey),
@@ -159,29 +171,52 @@ class Client:
             inputs=files.add_all(inputs),
             points=PointChecks(points),
             progress=progress is not None,
+            cancel_on_disconnect=cancel_on_disconnect,
         )
-        return self._hand_over(files, request, JobAccepted, progress).job
+        return hand_over(self._daemon, files, request, JobAccepted, progress).job
 
     def wait(
         self, job: int, timeout_s: float | None = None, progress: ProgressCallback | None = None
     ) -> Result:
         """Wait for a job's proofs; `WaitTimeout` after `timeout_s` seconds (None: never), the job goes on.
 
-        Raises `JobFailed` or `BadWitness` (or one of their kinds) when the job ended without proofs, and
-        `NotFound` when there is no such job.
+        Raises `JobFailed` or `BadWitness` (or one of their kinds) when the job ended without proofs, `NotFound` when
+        there is no such job, and `Restarted` when a daemon that started anew has lost it.
         """
-        limit_s = None if timeout_s is None else timeout_s + _GRACE_S
-        request = JobWait(job, timeout_s, progress=progress is not None)
-        head = self._daemon.ask(request, JobResult, timeout_s=limit_s, progress=progress)
-        proofs, publics = [], []
-        for index in range(head.partitions):
-            part = self._daemon.receive(PartitionResult, timeout_s=limit_s)
-            if part.index != index:
-                self.close()
-                raise InternalError(f"proof {index} was due, {part.index} came")
-            proofs.append(Proof.from_bytes(head.curve, part.proof))
-            publics.append(_scalars(part.public))
-        return Result(job, head.curve, head.seconds, tuple(proofs), tuple(publics))
+        return delivery.wait(self._daemon, job, timeout_s, progress, self._reconnect_s)
+
+    def fetch(self, job: int) -> Result:
+        """The proofs of a job that is done, without waiting; `NotDone` while it is not, else as `wait`."""
+        return delivery.fetch(self._daemon, job, JobFetch(job))
+
+    def show_job(self, job: int) -> JobInfo:
+        """One job as it is now and, where it failed, why: `info.failure.error()` is the error that `wait` raises."""
+        return self._daemon.ask(JobShow(job), JobInfo)
+
+    def jobs(self, *, everybody: bool = False) -> JobListing:
+        """This user's jobs, unfinished ones first, then the latest; with `everybody`, an operator's, all."""
+        return self._daemon.ask(JobList(everybody), JobListing)
+
+    def cancel(self, job: int) -> JobInfo:
+        """End a job; returns it as it ended, which is without effect for one that had ended before."""
+        return self._daemon.ask(JobCancel(job), JobInfo)
+
+    def watch(self, job: int | None = None, *, everybody: bool = False) -> Generator[JobStatus, None, None]:
+        """Every change of a job until it ends or, without one, of all this user's jobs for ever.
+
+        The present state comes first. With `everybody`, an operator's, all jobs are told. The daemon is asked at the
+        first step, over a connection of its own that ends with the iteration: this client may do other things
+        meanwhile. `DaemonUnreachable` when that connection is lost.
+        """
+        daemon = Conversation(self._socket_path, control=self._control)
+        try:
+            status = daemon.ask(Watch(job, everybody), JobChanged).status
+            yield status
+            while job is None or not status.state.final:
+                status = daemon.receive(JobChanged).status
+                yield status
+        finally:
+            daemon.close()
 
     # ---- named circuits
 
@@ -199,7 +234,7 @@ class Client:
 
         Raises `Refused` (or one of its kinds) for files that cannot be used or do not belong together.
         """
-        files = _Files()
+        files = Files()
         request = CircuitAdd(
             name=name,
             zkey=files.add(zkey),
@@ -208,7 +243,7 @@ class Client:
             points=PointChecks(points),
             progress=progress is not None,
         )
-        return self._hand_over(files, request, CircuitInfo, progress)
+        return hand_over(self._daemon, files, request, CircuitInfo, progress)
 
     def circuits(self) -> tuple[CircuitInfo, ...]:
         """This user's named circuits, by name."""
@@ -236,6 +271,22 @@ class Client:
         """What the daemon is doing now."""
         return self._daemon.ask(StatusRequest(), Status)
 
+    def metrics(self) -> str:
+        """The daemon's metrics in the text format of Prometheus."""
+        return self._daemon.ask(MetricsRequest(), Metrics).text
+
+    def drain(self, *, resume: bool = False, timeout_s: float | None = None) -> Drained:
+        """Have new jobs refused and wait until none is left, at most `timeout_s` seconds (None: for ever).
+
+        With `resume`, jobs are taken again. For operators, as is `reload`: `Forbidden` for others.
+        """
+        limit_s = None if timeout_s is None else timeout_s + GRACE_S
+        return self._daemon.ask(Drain(resume, timeout_s), Drained, timeout_s=limit_s)
+
+    def reload(self) -> Reloaded:
+        """Have the configuration read again; `BadConfig` says why it was not taken, and the old one stays."""
+        return self._daemon.ask(Reload(), Reloaded)
+
     def close(self) -> None:
         """Close the connection; accepted jobs go on. Closing twice is nothing."""
         self._daemon.close()
@@ -247,72 +298,3 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    # ---- files
-
-    def _hand_over(
-        self, files: _Files, request: Message, answer: type[_Answer], progress: ProgressCallback | None
-    ) -> _Answer:
-        """Attach the files and make the request that takes them."""
-        try:
-            for start in range(0, len(files), MAX_DESCRIPTORS):
-                self._attach(files[start : start + MAX_DESCRIPTORS], already=start)
-            return self._daemon.ask(request, answer, progress=progress)
-        except BaseException:
-            # The connection may hold files of the failed attempt, which the next one must not find there.
-            self.close()
-            raise
-
-    def _attach(self, files: Sequence[File], already: int) -> None:
-        opened: list[int] = []
-        try:
-            descriptors = []
-            for file in files:
-                if not isinstance(file, int):
-                    opened.append(open_input(file))
-                descriptors.append(file if isinstance(file, int) else opened[-1])
-            names = tuple(map(_name, files))
-            held = self._daemon.ask(Attach(names), Attached, descriptors=descriptors).total
-        finally:
-            for descriptor in opened:
-                os.close(descriptor)
-        if held != already + len(files):
-            raise InternalError(f"the daemon holds {held} files, not {already + len(files)}")
-
-
-class _Files(list[File]):
-    """The files of one request in the order of their indices."""
-
-    def add(self, file: File) -> int:
-        self.append(file)
-        return len(self) - 1
-
-    def add_if(self, file: File | None) -> int | None:
-        return None if file is None else self.add(file)
-
-    def add_all(self, files: Sequence[File]) -> tuple[int, ...]:
-        return tuple(map(self.add, files))
-
-
-def open_input(path: str | os.PathLike[str]) -> int:
-    """A descriptor of a regular file, opened for reading; `OSError` for anything else, without waiting."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-
-
-def _name(file: File) -> str:
-    if isinstance(file, int):
-        return f"descriptor {file}"
-    return os.fsencode(file).decode("utf-8", "replace")[-_NAME_LIMIT:]
-
-
-def _scalars(data: bytes) -> tuple[int, ...]:
-    if len(data) % SCALAR_BYTES:
-        raise InternalError(f"{len(data)} bytes of public inputs are no whole number of scalars")
-    return tuple(
-        int.from_bytes(data[start : start + SCALAR_BYTES], "little")
-        for start in range(0, len(data), SCALAR_BYTES)
-    )

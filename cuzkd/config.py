@@ -1,39 +1,43 @@
 """The daemon's configuration: one TOML file whose every key has a default that works.
 
 Strict on purpose: an unknown key, a wrong type or a literal that does not parse exactly is refused with
-the file's and the key's name. Defaults that ask the machine (cores, free shared memory) ask it when the
-configuration is loaded.
+the file's name and line and the key's name. The keys themselves are in `configkeys`.
 """
 
 from __future__ import annotations
 
-import enum
-import os
-import re
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from cuzkd.configfile import read_config_file
+from cuzkd.configkeys import CTL_SOCKET_NAME, KEYS, SHM_DIR, SOCKET_NAME, SOCKET_PATH_MAX, TABLES, Backend
 from cuzkd.errors import BadConfig
-from cuzkd.model import MAX_PARTITIONS, PAGE_BYTES
 
-SHM_DIR: Final = Path("/dev/shm")  # noqa: S108  # where Linux keeps POSIX shared memory; no file is made by name
-SOCKET_NAME: Final = "cuzkd.sock"
-SOCKET_PATH_MAX: Final = 107  # sun_path holds 108 bytes, the last of them zero
+__all__ = [
+    "CTL_SOCKET_NAME",
+    "SHM_DIR",
+    "SOCKET_NAME",
+    "SOCKET_PATH_MAX",
+    "Access",
+    "Backend",
+    "Changes",
+    "Config",
+    "Gpu",
+    "Jobs",
+    "Limits",
+    "Pool",
+    "Synthesis",
+]
 
-_SIZE_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_DURATION_UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
-_LITERAL = re.compile(r"([0-9]{1,15})([A-Za-z]+)", re.ASCII)
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`[access]`: the group that clients have to be in (None: any), and the uids of operators."""
 
-class Backend(enum.StrEnum):
-    """Where proofs are computed; `auto` takes the host only on a machine without a device."""
-
-    AUTO = "auto"
-    CUDA = "cuda"
-    HOST = "host"
+    group: str | None
+    operators: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,64 +67,107 @@ class Jobs:
     """`[jobs]`: admission limits, and how often a partition may kill the process that works on it."""
 
     max_queued: int
+    max_queued_per_uid: int
     max_partitions: int
     max_attempts: int
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`[limits]`: the largest payload that a client may hand over, and what computing one witness may take."""
+    """`[limits]`: the largest payload that a client may hand over, what a user's uploads that no job has taken may
+    have in all, what computing one witness may take, and how long a process may go without a step: the smallest
+    circuit's time for one, and the time for the next bytes of a client's file."""
 
     payload_bytes: int
+    upload_per_uid_bytes: int
     witness_time_s: float
     witness_memory_bytes: int
+    phase_time_s: float
+    read_stall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The keys in which two configurations differ: those that count at once, and from the next start on."""
+
+    live: tuple[str, ...]
+    at_restart: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be configured; sizes in bytes, times in seconds."""
+    """Everything that can be configured; sizes in bytes, times in seconds.
+
+    `values` has it by dotted key; `given` are the keys that were set, the others have their defaults.
+    """
 
     runtime_dir: Path
     state_dir: Path
     backend: Backend
     boot_timeout_s: float
     drain_timeout_s: float
+    access: Access
     synthesis: Synthesis
     gpu: Gpu
     pool: Pool
     jobs: Jobs
     limits: Limits
+    values: Mapping[str, Any]
+    given: frozenset[str]
 
     @classmethod
     def load(cls, path: Path | None = None, overrides: Mapping[str, object] | None = None) -> Config:
         """Read `path` (None: defaults only), then apply `overrides`, which use the file's dotted keys.
 
-        Raises `BadConfig` that names the file (or "the command line"), the key and what it should be.
+        Raises `BadConfig` that names the file and line (or "the command line"), the key and what it should be.
         """
         given: dict[str, Any] = {}
         if path is not None:
-            for key, value in _flatten(_read(path)).items():
-                given[key] = _parse(key, value, str(path))
+            file = read_config_file(path, TABLES)
+            for key, value in file.values.items():
+                try:
+                    given[key] = _parse(key, value)
+                except BadConfig as error:
+                    raise BadConfig(f"{file.place(key)}: {error.message}", advice=error.advice) from None
         for key, value in (overrides or {}).items():
-            given[key] = _parse(key, value, "the command line")
-        for key, spec in _KEYS.items():
-            if key not in given:
-                given[key] = spec.default(given)
-        return cls._from_keys(given)
+            try:
+                given[key] = _parse(key, value)
+            except BadConfig as error:
+                raise BadConfig(f"the command line: {error.message}", advice=error.advice) from None
+        # defaults may read the keys before them, so this goes in the table's order
+        values: dict[str, Any] = {}
+        for key, spec in KEYS.items():
+            values[key] = given[key] if key in given else spec.default(values)
+        return cls._from_values(values, frozenset(given))
 
     @classmethod
-    def _from_keys(cls, v: Mapping[str, Any]) -> Config:
+    def _from_values(cls, v: Mapping[str, Any], given: frozenset[str]) -> Config:
         return cls(
             runtime_dir=v["runtime_dir"],
             state_dir=v["state_dir"],
             backend=v["backend"],
             boot_timeout_s=v["boot_timeout"],
             drain_timeout_s=v["drain_timeout"],
+            access=Access(v["access.group"], v["access.operators"]),
             synthesis=Synthesis(v["synthesis.workers"], v["synthesis.threads"]),
             gpu=Gpu(v["gpu.threads"]),
             pool=Pool(v["pool.limit"]),
-            jobs=Jobs(v["jobs.max_queued"], v["jobs.max_partitions"], v["jobs.max_attempts"]),
-            limits=Limits(v["limits.payload"], v["limits.witness_time"], v["limits.witness_memory"]),
+            jobs=Jobs(
+                v["jobs.max_queued"],
+                v["jobs.max_queued_per_uid"],
+                v["jobs.max_partitions"],
+                v["jobs.max_attempts"],
+            ),
+            limits=Limits(
+                v["limits.payload"],
+                v["limits.upload_per_uid"],
+                v["limits.witness_time"],
+                v["limits.witness_memory"],
+                v["limits.phase_time"],
+                v["limits.read_stall"],
+            ),
+            values=v,
+            given=given,
         )
 
     @property
@@ -128,152 +175,35 @@ class Config:
         """Where clients connect."""
         return self.runtime_dir / SOCKET_NAME
 
+    def shown(self) -> dict[str, object]:
+        """Every key with its value as the file would have it, in the order of the table."""
+        return {key: spec.show(self.values[key]) for key, spec in KEYS.items()}
 
-# ---- literals: each parser returns the value or raises ValueError that says what is wanted
+    def changes_to(self, new: Config) -> Changes:
+        """Where `new` differs from this.
 
+        A default is not asked for again while the daemon runs, for it may depend on the machine's free memory.
+        """
+        changed = [key for key in KEYS if self.values[key] != new.values[key]]
+        set_in_one = self.given | new.given
+        return Changes(
+            tuple(key for key in changed if KEYS[key].live),
+            tuple(key for key in changed if not KEYS[key].live and key in set_in_one),
+        )
 
-def parse_size(value: object) -> int:
-    """Bytes of a literal such as "4GiB" or "512MiB": a whole number and a binary unit, nothing else."""
-    size = _scaled(value, _SIZE_UNITS, 'a size such as "4GiB" or "512MiB"')
-    if size < PAGE_BYTES:
-        raise ValueError(f"a size of at least one page ({PAGE_BYTES} bytes)")
-    return size
-
-
-def parse_duration_s(value: object) -> float:
-    """Seconds of a literal such as "90s", "5min" or "250ms": a whole number and a unit, nothing else."""
-    milliseconds = _scaled(value, _DURATION_UNITS_MS, 'a duration such as "90s" or "5min"')
-    if milliseconds == 0:
-        raise ValueError("a duration above zero")
-    return milliseconds / 1000
-
-
-def _scaled(value: object, units: Mapping[str, int], wanted: str) -> int:
-    match = _LITERAL.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[2] not in units:
-        raise ValueError(f"{wanted} (units: {', '.join(units)})")
-    return int(match[1]) * units[match[2]]
+    def with_live_of(self, new: Config) -> Config:
+        """This configuration with the values that count at once taken from `new`."""
+        values = {key: (new if KEYS[key].live else self).values[key] for key in KEYS}
+        merged = self._from_values(values, self.given)
+        return replace(merged, runtime_dir=self.runtime_dir, state_dir=self.state_dir)
 
 
-def _integer(low: int, high: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        # bool is a subclass of int, and `workers = true` is a mistake
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
-        return value
-
-    return parse
-
-
-def _absolute_path(value: object) -> Path:
-    if not isinstance(value, str | Path) or "\0" in str(value) or not Path(value).is_absolute():
-        raise ValueError("an absolute path")
-    return Path(value)
-
-
-def _runtime_path(value: object) -> Path:
-    path = _absolute_path(value)
-    if len(os.fsencode(path / SOCKET_NAME)) > SOCKET_PATH_MAX:
-        raise ValueError(f"a path short enough for a socket in it ({SOCKET_PATH_MAX} bytes with the name)")
-    return path
-
-
-def _backend(value: object) -> Backend:
-    if not isinstance(value, str) or value not in set(Backend):
-        raise ValueError(" or ".join(f'"{choice}"' for choice in Backend))
-    return Backend(value)
-
-
-# ---- defaults: each may read the keys before it in the table
-
-
-def _default_runtime_dir(_: Mapping[str, Any]) -> Path:
-    if directory := os.environ.get("RUNTIME_DIRECTORY"):
-        return _from_environment("RUNTIME_DIRECTORY", directory.split(":")[0], _runtime_path)
-    if directory := os.environ.get("XDG_RUNTIME_DIR"):
-        return _from_environment("XDG_RUNTIME_DIR", f"{directory}/cuzkd", _runtime_path)
-    uid = os.geteuid()
-    return Path("/run/cuzkd") if uid == 0 else Path(f"/tmp/cuzkd-{uid}")  # noqa: S108  # 0700, its owner checked
-
-
-def _default_state_dir(keys: Mapping[str, Any]) -> Path:
-    if directory := os.environ.get("STATE_DIRECTORY"):
-        return _from_environment("STATE_DIRECTORY", directory.split(":")[0], _absolute_path)
-    runtime_dir: Path = keys["runtime_dir"]
-    return runtime_dir / "state"
-
-
-def _from_environment(variable: str, value: str, parse: Callable[[object], Path]) -> Path:
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise BadConfig(f"${variable} is {value!r}; it should hold {error}") from None
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
-def _default_pool_limit(_: Mapping[str, Any]) -> int:
-    try:
-        facts = os.statvfs(SHM_DIR)
-    except OSError as error:
-        raise BadConfig(f"{SHM_DIR}: {error.strerror}", advice=f"mount a tmpfs at {SHM_DIR}") from None
-    return max(PAGE_BYTES, facts.f_bavail * facts.f_frsize // 2)
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    parse: Callable[[object], object]
-    default: Callable[[Mapping[str, Any]], object]
-
-
-_KEYS: Final[dict[str, _Key]] = {
-    "runtime_dir": _Key(_runtime_path, _default_runtime_dir),
-    "state_dir": _Key(_absolute_path, _default_state_dir),
-    "backend": _Key(_backend, lambda _: Backend.AUTO),
-    "boot_timeout": _Key(parse_duration_s, lambda _: 60.0),
-    "drain_timeout": _Key(parse_duration_s, lambda _: 60.0),
-    "synthesis.workers": _Key(_integer(1, 64), lambda _: min(4, max(1, _cores() // 2))),
-    "synthesis.threads": _Key(_integer(1, 1024), lambda k: max(1, _cores() // k["synthesis.workers"])),
-    "gpu.threads": _Key(_integer(1, 1024), lambda _: _cores()),
-    "pool.limit": _Key(parse_size, _default_pool_limit),
-    "jobs.max_queued": _Key(_integer(1, 100_000), lambda _: 256),
-    "jobs.max_partitions": _Key(_integer(1, MAX_PARTITIONS), lambda _: 1024),
-    "jobs.max_attempts": _Key(_integer(1, 100), lambda _: 3),
-    "limits.payload": _Key(parse_size, lambda _: 64 << 30),
-    "limits.witness_time": _Key(parse_duration_s, lambda _: 60.0),
-    "limits.witness_memory": _Key(parse_size, lambda _: 2 << 30),
-}
-_TABLES: Final = frozenset(key.split(".")[0] for key in _KEYS if "." in key)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path}: {error}") from None
-
-
-def _flatten(document: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"pool": {"limit": …}}` as `{"pool.limit": …}`, for the tables that exist; the rest stays as it is."""
-    flat: dict[str, Any] = {}
-    for name, value in document.items():
-        if name in _TABLES and isinstance(value, dict):
-            flat.update({f"{name}.{inner}": item for inner, item in value.items()})
-        else:
-            flat[name] = value
-    return flat
-
-
-def _parse(key: str, value: object, source: str) -> object:
-    spec = _KEYS.get(key)
+def _parse(key: str, value: object) -> object:
+    spec = KEYS.get(key)
     if spec is None:
-        wrong = f"[{key}] is a table" if key in _TABLES else f"there is no key {key!r}"
-        raise BadConfig(f"{source}: {wrong}", advice=f"the keys are {', '.join(_KEYS)}")
+        wrong = f"[{key}] is a table" if key in TABLES else f"there is no key {key!r}"
+        raise BadConfig(wrong, advice=f"the keys are {', '.join(KEYS)}")
     try:
         return spec.parse(value)
     except ValueError as error:
-        raise BadConfig(f"{source}: {key} = {value!r} should be {error}") from None
+        raise BadConfig(f"{key} = {value!r} should be {error}") from None

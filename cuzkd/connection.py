@@ -1,6 +1,6 @@
 """One client's connection: its frames in, its answers out, and the limits that keep it from harming others.
 
-A request has one answer (or one stream of answers), which may come much later: a `Reply` is the way back.
+A request has one answer (or one stream of answers), which may come much later by its `Reply`.
 The connection is closed when a frame does not become whole in time, when the client does not read its
 answers, and after any breach of the protocol. Requests that came at once are done in turns, so that a client
 with thousands of them holds up nobody.
@@ -9,55 +9,32 @@ with thousands of them holds up nobody.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import os
 import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
-from cuzkd.errors import BadRequest, Busy, CuzkdError, Refused, ResourceExhausted, VersionMismatch
+from cuzkd.attachment import Attachment
+from cuzkd.errors import BadRequest, Busy, CuzkdError, ResourceExhausted, VersionMismatch
 from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
-from cuzkd.ipc.descriptors import close_descriptor
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.peer import peer_of
 from cuzkd.ipc.requests import Progress
-from cuzkd.pace import Pace
+from cuzkd.reply import Reply
+from cuzkd.share import Share
+from cuzkd.uploads import Upload
 
 MAX_OUTSTANDING = 64
 FRAME_DEADLINE_S = 10.0
 WRITE_DEADLINE_S = 30.0
+UPLOAD_DEADLINE_S = 60.0
 TURN_S = 0.005
+_RETRY_AFTER_S = 1.0
 _STREAM_AHEAD_BYTES = 1 << 18
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class Attachment:
-    """A file that a client passed; whoever holds it closes it. `name` is for messages only."""
-
-    fd: int
-    name: str
-
-    def check(self) -> None:
-        """`Refused` unless it is open for reading.
-
-        The file system is not asked, for it might not answer: what the file is, the ingest process finds out.
-        """
-        flags = fcntl.fcntl(self.fd, fcntl.F_GETFL)
-        if flags & os.O_ACCMODE not in (os.O_RDONLY, os.O_RDWR) or flags & os.O_PATH:
-            raise Refused(f"{self.name} is not open for reading", advice="open the file for reading")
-
-    def close(self) -> None:
-        """Close the descriptor; a second time is nothing."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            close_descriptor(fd)
 
 
 class Requests(Protocol):
@@ -66,72 +43,44 @@ class Requests(Protocol):
     def received(self, connection: Connection, received: Received) -> None:
         """Handle one message; a `CuzkdError` is answered, a `BadRequest` also ends the connection."""
 
+    def failed(self, error: CuzkdError) -> None:
+        """A request, or the connection, is answered with an error."""
+
     def closed(self, connection: Connection) -> None:
         """The connection is gone."""
 
 
-class Reply:
-    """Where the answer to one request goes."""
-
-    def __init__(self, connection: Connection, request_id: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.peer = connection.peer
-        self._connection = connection
-        self._request_id = request_id
-        self._pace: Pace[Progress] = Pace(loop, self._tell)
-
-    @property
-    def closed(self) -> bool:
-        """Whether nobody can be told any more."""
-        return self._connection.closed
-
-    @property
-    def delivered(self) -> bool:
-        """Whether everything that was answered has left this process."""
-        return self._connection.closed or not self._connection.writing
-
-    def progress(self, stage: str, done: int, total: int) -> None:
-        """Tell how far the request has come: a few times a second, and not at all to a client that reads slowly."""
-        self._pace.tell(Progress(stage, done, total))
-
-    def _tell(self, progress: Progress) -> None:
-        self._connection.progress(self, self._request_id, progress)
-
-    def end(self) -> None:
-        """The request is answered, or nobody can be told any more."""
-        self._pace.stop()
-
-    def send(self, message: Message) -> None:
-        """Answer with one message."""
-        self._connection.answer(self, self._request_id, iter((message,)))
-
-    def stream(self, messages: Iterator[Message]) -> None:
-        """Answer with several messages, made as fast as the client reads them."""
-        self._connection.answer(self, self._request_id, messages)
-
-    def fail(self, error: CuzkdError) -> None:
-        """Answer that the request failed."""
-        self.send(Failure.of(error))
-
-    def on_close(self, callback: Callable[[], object]) -> None:
-        """Call back if the connection goes before this request is answered."""
-        self._connection.on_close(self, callback)
-
-
 class Connection:
-    """A client's socket in the event loop, with the files that it has attached."""
+    """A client's socket in the event loop, with the files that it has attached.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket, requests: Requests) -> None:
+    `operator` is set for a peer that may do what is for operators; `share` is what its socket's connections may
+    take of the loop's time.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sock: socket.socket,
+        requests: Requests,
+        *,
+        share: Share | None = None,
+    ) -> None:
         self.peer = peer_of(sock)
+        self.operator = False
         self.version: int | None = None
         self.attached: list[Attachment] = []
+        self.upload: Upload | None = None
         self.closed = False
         self._loop = loop
+        self._share = share or Share(loop)
         self._channel = NonBlockingChannel(sock)
         self._requests = requests
         self._streams: deque[tuple[int, Iterator[Message]]] = deque()
         self._pending: dict[Reply, Callable[[], object] | None] = {}
+        self._followers: dict[object, Callable[[], object]] = {}
         self._begun: Reply | None = None
         self._ending = False
+        self._broken = False
         self._paused = False
         self._frame_since: float | None = time.monotonic()
         self._written_at = time.monotonic()
@@ -145,7 +94,10 @@ class Connection:
     def new_reply(self, request_id: int) -> Reply:
         """Begin with a request. `Busy` when the client has too many unanswered ones."""
         if len(self._pending) + len(self._streams) >= MAX_OUTSTANDING:
-            raise Busy(f"{MAX_OUTSTANDING} requests of this connection are unanswered")
+            told = f"{MAX_OUTSTANDING} requests of this connection are unanswered"
+            raise Busy(
+                told, advice="read the answers to earlier requests first", retry_after_s=_RETRY_AFTER_S
+            )
         reply = Reply(self, request_id, self._loop)
         self._pending[reply] = None
         self._begun = reply
@@ -153,27 +105,45 @@ class Connection:
 
     def answer(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
         """Queue the answer to a request; nothing if the connection is gone or it was answered before."""
-        if self.closed or reply not in self._pending:
+        if reply not in self._pending:
             return
         del self._pending[reply]
         reply.end()
         self._queue(request_id, messages)
 
+    def fail(self, reply: Reply, request_id: int, error: CuzkdError) -> None:
+        """Queue the answer that a request failed; nothing where `answer` does nothing."""
+        if reply in self._pending:
+            self._requests.failed(error)
+            self.answer(reply, request_id, iter((Failure.of(error),)))
+
     def progress(self, reply: Reply, request_id: int, progress: Progress) -> None:
         """Queue word of an unanswered request, unless anything still waits for the client to read it."""
-        if not self.closed and reply in self._pending and not self.writing:
+        if reply in self._pending and not self.writing:
             self._queue(request_id, iter((progress,)))
+
+    def tell(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
+        """Queue messages of an unanswered request."""
+        if reply in self._pending:
+            self._queue(request_id, messages)
 
     def on_close(self, reply: Reply, callback: Callable[[], object]) -> None:
         """See `Reply.on_close`."""
         if reply in self._pending:
             self._pending[reply] = callback
 
+    def when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+        """See `Reply.when_gone`."""
+        key = object()
+        self._followers[key] = callback
+        return lambda: self._followers.pop(key, None)
+
     def end_with(self, error: CuzkdError, request_id: int = 0) -> None:
         """Say what is wrong, read nothing more, and close when it is said."""
         if self.closed or self._ending:
             return
         self._ending = True
+        self._requests.failed(error)
         self._loop.remove_reader(self._channel.fileno())
         self._queue(request_id, iter((Failure.of(error),)))
 
@@ -183,6 +153,8 @@ class Connection:
             return "a frame did not become whole in time"
         if self.writing and now - self._written_at > WRITE_DEADLINE_S:
             return "the client does not read its answers"
+        if self.upload is not None and now - self.upload.written_at > UPLOAD_DEADLINE_S:
+            return "an upload stands still"
         return None
 
     def close(self) -> None:
@@ -195,10 +167,14 @@ class Connection:
         self._channel.close()
         self._streams.clear()
         self.drop_attached()
+        if self.upload is not None:
+            self.upload.abandon()
         for reply in self._pending:
             reply.end()
         callbacks = [callback for callback in self._pending.values() if callback is not None]
+        callbacks += self._followers.values()
         self._pending.clear()
+        self._followers.clear()
         for callback in callbacks:
             callback()
         self._requests.closed(self)
@@ -209,7 +185,12 @@ class Connection:
             self.attached.pop().close()
 
     def _on_readable(self) -> None:
-        self._take_turn(self._channel.on_readable())
+        if self._share.left:
+            begin = time.monotonic()
+            self._take_turn(self._channel.on_readable())
+            self._share.spend(time.monotonic() - begin)
+        else:
+            self._give_turn()
 
     def _take_turn(self, messages: Iterator[Received]) -> None:
         """Do requests for a short time; what is left of those that came is done when others had their turn."""
@@ -233,18 +214,27 @@ class Connection:
             self._pause_if_behind()
 
     def _give_turn(self) -> None:
-        """Read nothing until what came is done, which the client has not to answer for."""
+        """Read nothing until it is this connection's turn; what waits that long, the client has not to answer for."""
         if self.closed or self._ending:
             return
         self._frame_since = None
         self._loop.remove_reader(self._channel.fileno())
-        self._loop.call_soon(self._next_turn)
+        self._share.stand_in_line(self._next_turn)
 
     def _next_turn(self) -> None:
         if self.closed or self._ending:
             return
         self._loop.add_reader(self._channel.fileno(), self._on_readable)
-        self._take_turn(self._channel.waiting())
+        self._take_turn(self._left_or_new())
+
+    def _left_or_new(self) -> Iterator[Received]:
+        """What is left of earlier turns; more is read only when there is nothing, so that no more piles up."""
+        left = False
+        for received in self._channel.waiting():
+            left = True
+            yield received
+        if not left:
+            yield from self._channel.on_readable()
 
     def _dispatch(self, received: Received) -> None:
         if self._ending or self.closed:
@@ -260,6 +250,7 @@ class Connection:
     def _refuse(self, request_id: int, error: CuzkdError) -> None:
         """Answer a request that could not be begun with, or was begun with and then refused."""
         if self._begun is None:
+            self._requests.failed(error)
             self._queue(request_id, iter((Failure.of(error),)))
         else:
             self._begun.fail(error)
@@ -290,27 +281,45 @@ class Connection:
         self._streams.append((request_id, messages))
         self._write()
 
+    def _on_writable(self) -> None:
+        if self._share.left:
+            begin = time.monotonic()
+            self._write()
+            self._share.spend(time.monotonic() - begin)
+        else:
+            self._loop.remove_writer(self._channel.fileno())
+            self._share.stand_in_line(self._write)
+
     def _write(self) -> None:
-        if self.closed:
+        if self.closed or self._broken:
             return
         before = self._channel.queued_bytes
         try:
             self._fill()
             self._channel.on_writable()
+        except ChannelClosed:
+            self._break_off()
+            return
         except (OSError, CuzkdError) as error:
-            with suppress(ChannelClosed):
-                _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
-            self.close()
+            _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
+            self._break_off()
             return
         if self._channel.queued_bytes != before:
             self._written_at = time.monotonic()
         self._resume()
         if self.writing:
-            self._loop.add_writer(self._channel.fileno(), self._write)
+            self._loop.add_writer(self._channel.fileno(), self._on_writable)
         else:
             self._loop.remove_writer(self._channel.fileno())
             if self._ending:
                 self.close()
+
+    def _break_off(self) -> None:
+        """Close soon, and not now: whoever is answering does not expect to be told of the end meanwhile."""
+        self._ending = self._broken = True
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.remove_writer(self._channel.fileno())
+        self._loop.call_soon(self.close)
 
     def _fill(self) -> None:
         while self._streams and self._channel.queued_bytes < _STREAM_AHEAD_BYTES:

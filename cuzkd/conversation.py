@@ -7,11 +7,11 @@ daemon is `DaemonUnreachable`.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
-from cuzkd.errors import BadRequest, DaemonUnreachable, WaitTimeout, from_wire
-from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
+from cuzkd.errors import BadRequest, DaemonUnreachable, Forbidden, WaitTimeout
+from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, FrameCut
 from cuzkd.ipc.messages import PROTOCOL_VERSION, Failure, Message
 from cuzkd.ipc.requests import Hello, Progress, Welcome
 from cuzkd.sockets import connect
@@ -19,16 +19,39 @@ from cuzkd.sockets import connect
 ProgressCallback = Callable[[Progress], object]
 """What is told how far a request has come; an exception of it ends the request and the connection."""
 
+GRACE_S = 10.0
+"""What a daemon may take beyond the time that a request names, before it counts as stuck."""
+
 _CLOSED_ADVICE = "see the daemon's log; an accepted job goes on as long as the daemon runs"
 
-_Answer = TypeVar("_Answer", bound=Message)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Answer = TypeVar("_Answer", bound=Message)
+
+
+class ConnectionLost(DaemonUnreachable):
+    """A connection to a daemon ended before the answer came; it had lasted for `lasted_s`."""
+
+    lasted_s = 0.0
+
+
+class Stranger(DaemonUnreachable):
+    """What answers does not speak as a daemon of this version does."""
 
 
 class Conversation:
-    """One connection at a time, made at the first request and again at the first one after an error in it."""
+    """One connection at a time, made at the first request and again at the first one after an error in it.
 
-    def __init__(self, socket_path: str | os.PathLike[str] | None) -> None:
+    With `control`, the operators' socket is preferred where this user may connect to it.
+    """
+
+    def __init__(self, socket_path: str | os.PathLike[str] | None, *, control: bool = False) -> None:
         self._socket_path = socket_path
+        self._control = control
+        self._connected_at = 0.0
+        self._welcomed = False
         self._channel: BlockingChannel | None = None
         self._request_id = 0
 
@@ -46,8 +69,8 @@ class Conversation:
         `timeout_s` bounds the silence before each message that comes back.
         """
         if self._channel is None:
-            self._channel = BlockingChannel(connect(self._socket_path))
-            self.ask(Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "cuzkd.Client"), Welcome)
+            self._meet(timeout_s)
+        assert self._channel is not None
         self._request_id += 1
         try:
             self._channel.send(request, self._request_id, descriptors)
@@ -58,6 +81,28 @@ class Conversation:
             self.close()
             raise
         return self.receive(answer, timeout_s=timeout_s, progress=progress)
+
+    def _meet(self, timeout_s: float | None) -> None:
+        """Connect and say hello: to the job socket after all where the operators' lets this user in but not pass."""
+        try:
+            self._greet(timeout_s, control=self._control)
+        except Forbidden:
+            if not self._control:
+                raise
+            self._greet(timeout_s, control=False)
+
+    def _greet(self, timeout_s: float | None, *, control: bool) -> None:
+        self.close()
+        self._channel = BlockingChannel(connect(self._socket_path, control=control))
+        self._connected_at = time.monotonic()
+        self._welcomed = False
+        hello = Hello(PROTOCOL_VERSION, PROTOCOL_VERSION, "cuzkd.Client")
+        try:
+            self.ask(hello, Welcome, timeout_s=timeout_s)
+        except BaseException:
+            self.close()  # or the next request would be made without a hello
+            raise
+        self._welcomed = True
 
     def receive(
         self,
@@ -72,7 +117,7 @@ class Conversation:
             if isinstance(message, answer):
                 return message
             if isinstance(message, Failure):
-                raise from_wire(message.code, message.message, message.advice)
+                raise message.error()
             if progress is None or not isinstance(message, Progress):
                 self.close()
                 raise _stranger(f"{answer.__name__} was due, {type(message).__name__} came")
@@ -99,20 +144,21 @@ class Conversation:
                 raise BadRequest(f"request {self._request_id} was answered as {request_id}")
         except BaseException as error:
             self.close()
-            _explain(error)
+            self._explain(error)
             raise
         return message
 
+    def _explain(self, error: BaseException) -> None:
+        """Raise what a failure to receive means to the caller, if it means more than it says."""
+        if isinstance(error, ChannelClosed) or (isinstance(error, FrameCut) and self._welcomed):
+            lost = ConnectionLost("the daemon closed the connection", advice=_CLOSED_ADVICE)
+            lost.lasted_s = time.monotonic() - self._connected_at
+            raise lost from error
+        if isinstance(error, BadRequest):
+            raise _stranger(str(error)) from error
+        if isinstance(error, TimeoutError):
+            raise WaitTimeout("the daemon does not answer") from error
 
-def _explain(error: BaseException) -> None:
-    """Raise what a failure to receive means to the caller, if it means more than it says."""
-    if isinstance(error, ChannelClosed):
-        raise DaemonUnreachable("the daemon closed the connection", advice=_CLOSED_ADVICE) from error
-    if isinstance(error, BadRequest):
-        raise _stranger(str(error)) from error
-    if isinstance(error, TimeoutError):
-        raise WaitTimeout("the daemon does not answer") from error
 
-
-def _stranger(why: str) -> DaemonUnreachable:
-    return DaemonUnreachable(f"what answers is no cuzkd of this version: {why}")
+def _stranger(why: str) -> Stranger:
+    return Stranger(f"what answers is no cuzkd of this version: {why}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from cuzkd import progress, render, shell
 from cuzkd.client import CircuitInfo, Client, PointChecks
 from cuzkd.shell import ExitCode
+from cuzkd.tables import document
 
 Request = Callable[[Client, str], CircuitInfo]
 Text = Callable[[CircuitInfo], str]
@@ -94,21 +96,25 @@ def _list(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render.circuits_document(circuits), indent=1)
     else:
-        print(render.circuits(circuits) if circuits else "no circuits; `cuzkctl circuit add` adds one")
+        print(
+            render.circuits(circuits, os.geteuid())
+            if circuits
+            else "no circuits; `cuzkctl circuit add` adds one"
+        )
     return ExitCode.DONE
 
 
 def _ask_about_one(arguments: argparse.Namespace) -> ExitCode:
     request: Request = arguments.request
     text: Text = arguments.text
-    with Client(arguments.socket) as client:
+    with Client(arguments.socket, control=request is Client.evict) as client:
         circuit = request(client, arguments.name)
     return _print(arguments, circuit, text(circuit))
 
 
 def _print(arguments: argparse.Namespace, circuit: CircuitInfo, text: str) -> ExitCode:
     if arguments.json:
-        shell.print_json(render.document(circuit), indent=1)
+        shell.print_json(document(circuit), indent=1)
     else:
         print(text)
     return ExitCode.DONE

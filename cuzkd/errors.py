@@ -1,12 +1,14 @@
 """The one tree of errors: each has a stable wire code, says whether a retry can help, and gives advice.
 
 Classes are named for what the caller can do about them. An error crosses a socket as
-(code, message, advice, retryable) and is raised again on the other side as the same class.
+(code, message, advice, retryable, retry_after_s) and is raised again on the other side as the same class.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 
 class CuzkdError(Exception):
@@ -16,10 +18,14 @@ class CuzkdError(Exception):
     retryable: ClassVar[bool] = False
     default_advice: ClassVar[str] = "this is a bug in cuzkd: please report it with the daemon's log"
 
-    def __init__(self, message: str, *, advice: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, advice: str | None = None, retry_after_s: float | None = None
+    ) -> None:
+        """`retry_after_s` says when a retry has a chance, where that is known."""
         super().__init__(message)
         self.message = message
         self.advice = self.default_advice if advice is None else advice
+        self.retry_after_s = retry_after_s
 
 
 class InternalError(CuzkdError):
@@ -133,17 +139,33 @@ class WitnessOutOfMemory(TooLarge):
 
 
 class Forbidden(Refused):
-    """The peer may not do this."""
+    """Only others may do this, or connect. What a peer may not see is `NotFound` instead, so that it learns nothing."""
 
     code = "forbidden"
-    default_advice = "use the account that owns the job, or ask an operator of the daemon"
+    default_advice = "ask an operator of the daemon, or have an administrator make you one (access.operators)"
 
 
 class NotFound(Refused):
-    """No such job or circuit."""
+    """No such job or circuit, or none that the peer may see."""
 
     code = "not_found"
     default_advice = "see what there is with `cuzkctl status`; finished jobs are kept for a limited time only"
+
+
+class Restarted(CuzkdError):
+    """The job was accepted by an earlier life of the daemon and lost with it."""
+
+    code = "restarted"
+    retryable = True
+    default_advice = "submit the job again"
+
+
+class NotDone(CuzkdError):
+    """The job has not ended, so that it has no result yet."""
+
+    code = "not_done"
+    retryable = True
+    default_advice = "wait for the job (`cuzkctl wait`), or ask again later"
 
 
 class Busy(CuzkdError):
@@ -191,6 +213,13 @@ class JobFailed(CuzkdError):
 
     code = "job_failed"
     default_advice = "see the daemon's log for the job"
+
+
+class Cancelled(JobFailed):
+    """The job was ended on demand, before it had its proofs."""
+
+    code = "cancelled"
+    default_advice = "submit the job again if it is still wanted"
 
 
 class WrongProof(JobFailed):
@@ -248,9 +277,9 @@ def _by_code(cls: type[CuzkdError]) -> dict[str, type[CuzkdError]]:
     return found
 
 
-def from_wire(code: str, message: str, advice: str) -> CuzkdError:
+def from_wire(code: str, message: str, advice: str, retry_after_s: float | None = None) -> CuzkdError:
     """The error that a peer described; an unknown code becomes an `InternalError` that keeps its text."""
     cls = _by_code(CuzkdError).get(code)
     if cls is None:
-        return InternalError(f"{code}: {message}", advice=advice)
-    return cls(message, advice=advice)
+        return InternalError(f"{code}: {message}", advice=advice, retry_after_s=retry_after_s)
+    return cls(message, advice=advice, retry_after_s=retry_after_s)

@@ -17,6 +17,11 @@ class Worker:
     index: int
     incarnation: int
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.role.named(self.index)
+
 
 # ---- events
 
@@ -36,6 +41,13 @@ class JobAccepted:
 
 
 @dataclass(frozen=True, slots=True)
+class JobCancelled:
+    """Nobody wants the job's proofs any more. Nothing happens if it has ended: the first end is the only one."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerUp:
     """A child has booted."""
 
@@ -45,6 +57,14 @@ class WorkerUp:
 @dataclass(frozen=True, slots=True)
 class WorkerDown:
     """A child's pidfd fired: nothing of it runs any more."""
+
+    worker: Worker
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStuck:
+    """A child could not be ended: it takes part in nothing more, but may still touch what it holds until it is down."""
 
     worker: Worker
     reason: str
@@ -70,7 +90,10 @@ class SegmentPrepared:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFailed:
-    """The segment could not be created or allocated; `worker` is the gpu process that says so, if it was."""
+    """The segment could not be created or allocated; `worker` is the gpu process that says so, if it was.
+
+    Without one, `Unavailable` means that the name is somebody else's, and there is memory under another.
+    """
 
     segment: str
     error: CuzkdError
@@ -115,8 +138,10 @@ class Proved:
 
 Event = (
     JobAccepted
+    | JobCancelled
     | WorkerUp
     | WorkerDown
+    | WorkerStuck
     | PhaseReported
     | SegmentPrepared
     | SegmentFailed

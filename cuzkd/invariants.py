@@ -28,12 +28,17 @@ def check_partitions(
     assert {p for p in proving if p.live} == by_state[PartitionState.PROVING]
     assert set(ready) == by_state[PartitionState.READY], "the ready partitions are not those that are kept"
     for p in (*synthesizing, *proving, *ready):
-        assert (jobs.get(p.job.id) is p.job) == p.live, f"partition {p.id} outlives its job"
+        is_shadow = p is not p.job.partitions[p.id.index]
+        wanted = jobs.get(p.job.id) is p.job and not is_shadow
+        assert p.live == wanted, f"partition {p.id} outlives its job"
     for job in turns:
         assert jobs.get(job.id) is job, f"job {job.id} has ended and still takes turns"
     assert list(ready) == sorted(ready, key=lambda p: p.ready_order), "the ready ones are out of order"
     for stage in stages:
         assert stage.worker.role is Role.GPU or len(stage.partitions) <= 1, f"{stage.worker} has too many"
+        assert not (stage.stuck and any(p.live for p in stage.partitions.values())), (
+            f"{stage.worker} is stuck"
+        )
         assert stage.reported is None or stage.reported[0] in stage.partitions, f"{stage.worker} reported"
 
 

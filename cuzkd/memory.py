@@ -71,6 +71,10 @@ class Memory:
             return []
         return self._give_up(segment)
 
+    def name_taken(self, segment: str) -> None:
+        """An expected segment could not be made, for somebody else has its name: the next one gets another."""
+        self.pool.remove(segment)
+
     def _give_up(self, segment: str) -> list[Command]:
         self._retired.discard(segment)
         self.pool.remove(segment)

@@ -38,6 +38,10 @@ class Role(enum.StrEnum):
     SYNTHESIS = "synthesis"
     GPU = "gpu"
 
+    def named(self, index: int) -> str:
+        """How people read of one process of this role: by number where there are several."""
+        return f"{self} {index}" if self is Role.SYNTHESIS else str(self)
+
 
 class JobState(enum.StrEnum):
     """Where a job is; the last three are final."""
@@ -48,11 +52,20 @@ class JobState(enum.StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @property
+    def final(self) -> bool:
+        """Whether the job has ended."""
+        return self not in (JobState.QUEUED, JobState.RUNNING)
+
 
 class Phase(enum.StrEnum):
-    """What a child is doing with a partition, as its heartbeats say."""
+    """What a child is doing, as its heartbeats say: with a partition, or (the first three) without one too."""
 
+    READ = "read"
+    KEEP = "keep"
+    PREPARE = "prepare"
     SYNTHESIS = "synthesis"
+    LOAD = "load"
     UPLOAD = "upload"
     QUOTIENT = "quotient"
     MSM = "msm"

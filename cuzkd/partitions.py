@@ -5,7 +5,7 @@
        │                   │           │  └─────────┘ │    its gpu process died before it had read the
        └───────────────────┴───────────┴──────────────┘    segment (to READY), or the vectors are lost
 
-Every state can also go to DROPPED: the job has failed, and what still runs of it is ignored.
+Every state can also go to DROPPED: the job has failed or was cancelled, and what still runs of it is ignored.
 """
 
 from __future__ import annotations
@@ -71,6 +71,12 @@ class Partition:
             raise InvalidTransition(f"partition {self.id}: {self.state} → {to} ({because}), after: {told}")
         self.story = (*self.story[1 - _STORY_STEPS :], f"{to} ({because})")
         self.state = to
+
+    def shadow(self) -> Partition:
+        """What a worker that is stuck keeps of it: the lease, which this partition loses, and no result wanted."""
+        shadow = Partition(self.id, self.job, PartitionState.DROPPED, self.handle)
+        self.handle = None
+        return shadow
 
     @property
     def live(self) -> bool:

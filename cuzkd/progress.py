@@ -8,9 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
 
 from cuzkd.ipc.requests import Progress
+from cuzkd.tables import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 QUIET_S = 0.5
 """How long work may take on a terminal before its progress appears unasked."""
@@ -114,7 +118,7 @@ def add_argument(command: argparse.ArgumentParser) -> None:
 
 def line(progress: Progress) -> str:
     """`stage  43%`, or the stage alone while nobody knows how much there is to do."""
-    stage = "".join(char if char.isprintable() else "?" for char in progress.stage)
+    stage = printable(progress.stage)
     if progress.total <= 0:
         return stage
     return f"{stage}  {min(100, 100 * max(0, progress.done) // progress.total)}%"

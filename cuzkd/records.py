@@ -3,13 +3,24 @@
 Making a dataclass takes a millisecond, and loading `dataclasses` ten: too much for `cuzkctl`, which loads
 dozens of messages to live for a twentieth of a second. Type checkers take records for dataclasses, and so
 do `dataclasses.fields`, `replace` and `asdict`.
+
+Nothing that `cuzkctl` loads needs `typing` while it runs, so it is imported for type checkers only.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, dataclass_transform
+__all__ = ["dataclass_transform", "field_names", "is_record", "record"]
 
-_T = TypeVar("_T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar, dataclass_transform
+
+    _T = TypeVar("_T")
+else:
+
+    def dataclass_transform(**_):
+        """Has a meaning to type checkers alone."""
+        return lambda function: function
 
 
 @dataclass_transform(frozen_default=True)

@@ -1,7 +1,7 @@
 """The names of circuits: what each user's name stands for, kept in one file that survives the daemon.
 
 Names are a user's own. `find` takes a name as people write it: plain, or `UID/NAME` for another user's, which only
-root may use; root's plain name is also found when exactly one other user has it.
+operators may use; their plain name is also found when exactly one other user has it. Root is one always.
 """
 
 from __future__ import annotations
@@ -100,12 +100,13 @@ class Registry:
         """What the name stands for to its owner."""
         return self._entries.get((uid, name))
 
-    def find(self, uid: int, written: str) -> Named:
+    def find(self, uid: int, written: str, *, operator: bool = False) -> Named:
         """The circuit that the user means; `NotFound` when there is none that the user may use."""
+        operator = operator or uid == _ROOT_UID
         match = _OF_USER.fullmatch(written)
         owner, name = (int(match["uid"]), match["name"]) if match else (uid, written)
-        entry = self._entries.get((owner, name)) if uid in (owner, _ROOT_UID) else None
-        if entry is None and match is None and uid == _ROOT_UID:
+        entry = self._entries.get((owner, name)) if uid == owner or operator else None
+        if entry is None and match is None and operator:
             entry = self._only(name)
         if entry is None:
             raise NotFound(
@@ -113,9 +114,10 @@ class Registry:
             )
         return entry
 
-    def visible_to(self, uid: int) -> list[Named]:
-        """The user's circuits by name; for root everybody's, by uid and name."""
-        return [entry for _, entry in sorted(self._entries.items()) if uid in (entry.uid, _ROOT_UID)]
+    def visible_to(self, uid: int, *, operator: bool = False) -> list[Named]:
+        """The user's circuits by name; for operators everybody's, by uid and name."""
+        everybody = operator or uid == _ROOT_UID
+        return [entry for _, entry in sorted(self._entries.items()) if everybody or uid == entry.uid]
 
     @property
     def digests(self) -> set[str]:

@@ -35,6 +35,7 @@ class Counters:
 
     jobs_done: int = 0
     jobs_failed: int = 0
+    jobs_cancelled: int = 0
     partitions_proved: int = 0
     partitions_retried: int = 0
 
@@ -80,10 +81,14 @@ class Scheduler:
         match event:
             case events.JobAccepted():
                 self._accept(event)
+            case events.JobCancelled():
+                self._cancel(event.job)
             case events.WorkerUp():
                 self._worker_up(event.worker)
             case events.WorkerDown():
                 self._worker_down(event)
+            case events.WorkerStuck():
+                self._worker_stuck(event)
             case events.PhaseReported():
                 self._phase_reported(event)
                 return []
@@ -124,16 +129,25 @@ class Scheduler:
             told = f"a partition needs a segment of {need} bytes, and pool.limit is {limit} bytes"
             self._fail(job, errors.TooLarge(told))
 
+    def _cancel(self, number: int) -> None:
+        job = self.jobs.get(number)
+        if job is not None:
+            self._end(job, errors.Cancelled("the job was cancelled"))
+            self.counters.jobs_cancelled += 1
+
     def _fail(self, job: Job, error: CuzkdError) -> None:
-        """End a job: what waits of it is dropped now, what runs when its worker has reported it."""
+        self._end(job, error)
+        self.counters.jobs_failed += 1
+
+    def _end(self, job: Job, error: CuzkdError) -> None:
+        """End a job early: what waits of it is dropped now, what runs when its worker has reported it."""
         del self.jobs[job.id]
         self._turns.leave(job)
         for partition in job.partitions:
             if partition.state is PartitionState.READY:
                 self._ready.remove(partition)
                 self._release(partition)
-            partition.move(PartitionState.DROPPED, f"the job failed: {error.code}")
-        self.counters.jobs_failed += 1
+            partition.move(PartitionState.DROPPED, f"the job ended: {error.code}")
         self._out.append(events.FailJob(job.id, error))
 
     def _requeue(self, partition: Partition, because: str) -> None:
@@ -166,13 +180,28 @@ class Scheduler:
         because = f"its {event.worker.role} process died ({event.reason})"
         if event.worker.role is Role.GPU:
             self.memory.gpu_down()
+        self._blame(stage, because)
+        for partition in stage.partitions.values():
+            self._lost(partition, because)
+        self._out.extend(self.memory.reclaim(event.worker))
+
+    def _worker_stuck(self, event: events.WorkerStuck) -> None:
+        """Begin its partitions anew, elsewhere: what it holds stays its own until it is down."""
+        stage = self.stages.live(event.worker)
+        if stage is None or stage.stuck:
+            return
+        because = f"its {event.worker.role} process cannot be ended ({event.reason})"
+        self._blame(stage, because)
+        for partition in stage.give_up():
+            if partition.live:
+                self._requeue(partition, because)
+
+    def _blame(self, stage: Stage, because: str) -> None:
+        """Charge an attempt to the partition that the worker last reported a phase of."""
         if stage.reported is not None:
             blamed, phase = stage.partitions[stage.reported[0]], stage.reported[1]
             if blamed.live:
                 self._charge(blamed, f"{because} in {phase}")
-        for partition in stage.partitions.values():
-            self._lost(partition, because)
-        self._out.extend(self.memory.reclaim(event.worker))
 
     def _lost(self, partition: Partition, because: str) -> None:
         """The partition's process is dead. A segment that the gpu had not read to its end is still good."""
@@ -205,6 +234,9 @@ class Scheduler:
             return
         if not self.memory.expects(event.segment):
             self.stages.stale += 1
+            return
+        if event.worker is None and isinstance(event.error, errors.Unavailable):
+            self.memory.name_taken(event.segment)
             return
         for partition in [p for p in self._ready if p.handle and p.handle.segment == event.segment]:
             self._ready.remove(partition)
@@ -307,7 +339,7 @@ class Scheduler:
     def _prove(self) -> None:
         """Send the oldest ready partitions to the gpu process; one on its last chance goes alone."""
         gpu = self.stages.gpu
-        if gpu is None:
+        if gpu is None or gpu.stuck:
             return
         for partition in [p for p in self._ready if p.handle and self.memory.is_prepared(p.handle)]:
             alone = partition.last_chance or any(p.last_chance for p in gpu.partitions.values())
@@ -322,12 +354,19 @@ class Scheduler:
             self._out.append(events.Prove(gpu.worker, partition.id, circuit, partition.handle))
 
     def _synthesize(self) -> None:
+        """Start what can start; once more if that brought back memory that had been given up, for those before."""
+        if self.stages.gpu is None or self.stages.gpu.stuck:
+            return
+        limit_bytes = self.memory.pool.limit_bytes
+        self._synthesize_in_turn()
+        if self.memory.pool.limit_bytes > limit_bytes:
+            self._synthesize_in_turn()
+
+    def _synthesize_in_turn(self) -> None:
         """Start what has a segment and a worker; set segments aside, or have them made, for what is next.
 
         A partition may overtake one that waits for memory, but not take the memory that that one is next for.
         """
-        if self.stages.gpu is None:
-            return
         idle = self.stages.idle_synthesis()
         self.memory.begin_round(min((job.layout.size_bytes for job in self._turns), default=0))
         in_vain: set[int] = set()

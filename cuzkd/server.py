@@ -1,4 +1,4 @@
-"""The job socket: who may connect, how versions are agreed, and which message asks for what.
+"""What the daemon's sockets take: how versions are agreed, how files come, and which message asks for what.
 
 One slow or hostile client never holds up another: connections, unanswered requests, attached files and
 unsent answers are bounded, and whatever does not come or go in time is closed.
@@ -7,59 +7,77 @@ unsent answers are bounded, and whatever does not come or go in time is closed.
 from __future__ import annotations
 
 import asyncio
-import errno
-import logging
-import os
 import socket
-import stat
-import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from cuzkd import __version__
-from cuzkd.connection import Attachment, Connection, Reply
-from cuzkd.errors import BadConfig, BadRequest, Busy, Refused, ResourceExhausted, TooLarge, VersionMismatch
+from cuzkd.access import Access
+from cuzkd.attachment import Attachment
+from cuzkd.connection import Connection
+from cuzkd.errors import BadRequest, Busy, CuzkdError, Forbidden, Refused, TooLarge, VersionMismatch
 from cuzkd.ipc.channel import Received
-from cuzkd.ipc.messages import PROTOCOL_VERSION
+from cuzkd.ipc.messages import PROTOCOL_VERSION, Message
 from cuzkd.ipc.requests import (
     Attach,
     Attached,
+    BlobBegin,
+    BlobChunk,
+    BlobEnd,
     CircuitAdd,
     CircuitEvict,
     CircuitList,
     CircuitPreload,
     CircuitRemove,
     CircuitShow,
+    Drain,
     Hello,
+    JobCancel,
+    JobFetch,
+    JobList,
+    JobShow,
     JobSubmit,
     JobWait,
+    MetricsRequest,
+    Reload,
     StatusRequest,
+    Watch,
     Welcome,
 )
+from cuzkd.listener import Entrance, Listener
+from cuzkd.reply import Reply
+from cuzkd.uploads import Uploads
 
-_BACKLOG = 128
-_ACCEPTS_AT_ONCE = 16
-_TICK_S = 1.0
 _NAME_CHARS = 255
 _CIRCUIT_FILES = 3  # zkey, wasm, r1cs
-_OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 
-_log = logging.getLogger(__name__)
+CircuitRequest = CircuitList | CircuitShow | CircuitRemove | CircuitPreload | CircuitEvict
+Request = (
+    CircuitRequest
+    | JobCancel
+    | JobFetch
+    | JobList
+    | JobShow
+    | JobWait
+    | Watch
+    | StatusRequest
+    | MetricsRequest
+    | Drain
+    | Reload
+)
+"""What is asked without files."""
+
+_FOR_OPERATORS = CircuitEvict | Drain | Reload
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What clients may take: connections in all and per uid, and files per connection and in all."""
+    """How many files clients may attach: to one job's partitions, and in all."""
 
-    connections: int = 512
-    connections_per_uid: int = 128
     partitions: int = 1024
     attached: int = 4096
-
-
-CircuitRequest = CircuitList | CircuitShow | CircuitRemove | CircuitPreload | CircuitEvict
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,88 +106,49 @@ class Service(Protocol):
     def add_circuit(self, request: CircuitAdd, files: Files, reply: Reply) -> None:
         """Take over the files (unless it raises) and answer `CircuitInfo` or a failure later."""
 
-    def circuit(self, request: CircuitRequest, reply: Reply) -> None:
-        """Answer what is asked of named circuits, or do it and answer then."""
-
-    def wait(self, request: JobWait, reply: Reply) -> None:
-        """Answer when the job ends or the time is up."""
-
-    def status(self, reply: Reply) -> None:
-        """Answer with the daemon's state."""
+    def answer(self, request: Request, reply: Reply) -> None:
+        """Answer what needs no files, now or later. What is for operators comes from operators only."""
 
 
 class Server:
-    """The listening socket and its connections."""
+    """The requests of all connections, by whichever of the daemon's sockets they come."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, listener: socket.socket, service: Service, limits: Limits
+        self, loop: asyncio.AbstractEventLoop, service: Service, uploads: Uploads, limits: Limits
     ) -> None:
+        self.uploads = uploads
+        self.listeners: list[Listener] = []
+        self.failures: Counter[str] = Counter()
         self._loop = loop
-        self._listener = listener
         self._service = service
         self._limits = limits
-        self._connections: set[Connection] = set()
-        self._starved = False
-        listener.setblocking(False)
-        loop.add_reader(listener.fileno(), self._accept)
-        self._timer = loop.call_later(_TICK_S, self._tick)
+
+    def listen(self, sock: socket.socket, entrance: Entrance, access: Callable[[], Access]) -> None:
+        """Take connections by this listening socket, which is the server's from now on."""
+        self.listeners.append(Listener(self._loop, sock, entrance, self, access))
 
     @property
     def writing(self) -> bool:
         """Whether any client has still to read an answer."""
-        return any(connection.writing for connection in self._connections)
+        return any(connection.writing for connection in self._connections())
 
     def close(self) -> None:
         """Stop listening and close every connection."""
-        self._timer.cancel()
-        self._loop.remove_reader(self._listener.fileno())
-        self._listener.close()
-        for connection in list(self._connections):
-            connection.close()
-
-    # ---- connections come and go
-
-    def _accept(self) -> None:
-        for _ in range(_ACCEPTS_AT_ONCE):
-            try:
-                sock, _ = self._listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                if error.errno not in _OUT_OF_DESCRIPTORS:
-                    raise
-                self._pause_accepting(error)
-                return
-            self._admit(sock)
-
-    def _admit(self, sock: socket.socket) -> None:
-        connection = Connection(self._loop, sock, self)
-        self._connections.add(connection)
-        uid = connection.peer.uid
-        of_uid = sum(other.peer.uid == uid for other in self._connections)
-        if len(self._connections) > self._limits.connections or of_uid > self._limits.connections_per_uid:
-            connection.end_with(Busy("too many connections to the daemon"))
-
-    def _pause_accepting(self, error: OSError) -> None:
-        if not self._starved:
-            _log.warning("no connections are accepted for now: %s", error.strerror)
-        self._starved = True
-        self._loop.remove_reader(self._listener.fileno())
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        for connection in list(self._connections):
-            if (reason := connection.overdue(now)) is not None:
-                _log.info("a connection of uid %d is closed: %s", connection.peer.uid, reason)
-                connection.close()
-        if self._starved:
-            self._starved = False
-            self._loop.add_reader(self._listener.fileno(), self._accept)
-        self._timer = self._loop.call_later(_TICK_S, self._tick)
+        for listener in self.listeners:
+            listener.close()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
-        self._connections.discard(connection)
+        for listener in self.listeners:
+            listener.forget(connection)
+
+    def failed(self, error: CuzkdError) -> None:
+        """Count an error that is answered."""
+        self.failures[error.code] += 1
+
+    def _connections(self) -> Iterator[Connection]:
+        for listener in self.listeners:
+            yield from listener
 
     # ---- messages
 
@@ -186,12 +165,11 @@ class Server:
             self._submit(connection, message, received.request_id)
         elif isinstance(message, CircuitAdd):
             self._add_circuit(connection, message, received.request_id)
-        elif isinstance(message, CircuitRequest):
-            self._service.circuit(message, connection.new_reply(received.request_id))
-        elif isinstance(message, JobWait):
-            self._service.wait(message, connection.new_reply(received.request_id))
-        elif isinstance(message, StatusRequest):
-            self._service.status(connection.new_reply(received.request_id))
+        elif isinstance(message, BlobBegin | BlobChunk | BlobEnd):
+            self._upload(connection, message, received.request_id)
+        elif isinstance(message, Request):
+            _require_right(connection, message)
+            self._service.answer(message, connection.new_reply(received.request_id))
         else:
             raise BadRequest(f"{type(message).__name__} is not a request of a client")
 
@@ -203,17 +181,13 @@ class Server:
             )
         connection.version = PROTOCOL_VERSION
         connection.new_reply(request_id).send(
-            Welcome(PROTOCOL_VERSION, f"cuzkd {__version__}", connection.peer.uid == 0)
+            Welcome(PROTOCOL_VERSION, f"cuzkd {__version__}", connection.operator)
         )
 
     def _attach(self, connection: Connection, message: Attach, received: Received) -> None:
         if len(message.names) != len(received.descriptors):
             raise BadRequest(f"{len(message.names)} names for {len(received.descriptors)} descriptors")
-        most = self._limits.partitions + _CIRCUIT_FILES
-        if len(connection.attached) + len(message.names) > most:
-            raise TooLarge(f"more than {most} files for one job")
-        if sum(len(other.attached) for other in self._connections) > self._limits.attached:
-            raise Busy("the daemon's clients have attached too many files")
+        self._require_room(connection, len(message.names))
         reply = connection.new_reply(received.request_id)
         files = [
             Attachment(fd, printable(name))
@@ -228,6 +202,40 @@ class Server:
             raise
         connection.attached += files
         reply.send(Attached(len(connection.attached)))
+
+    def _require_room(self, connection: Connection, files: int) -> None:
+        limits = self._limits
+        most = limits.partitions + _CIRCUIT_FILES
+        if len(connection.attached) + files > most:
+            raise TooLarge(f"more than {most} files for one job")
+        if sum(len(other.attached) for other in self._connections()) + files > limits.attached:
+            raise Busy("the daemon's clients have attached too many files", retry_after_s=1.0)
+
+    def _upload(
+        self, connection: Connection, message: BlobBegin | BlobChunk | BlobEnd, request_id: int
+    ) -> None:
+        """A file that comes in pieces. Pieces are not answered, so a failure ends the connection: more are to come."""
+        try:
+            if isinstance(message, BlobBegin):
+                self._begin_upload(connection, message)
+            elif connection.upload is None:
+                raise BadRequest(f"{type(message).__name__} without BlobBegin")
+            elif isinstance(message, BlobChunk):
+                connection.upload.write(message.data)
+            else:
+                file = connection.upload.finish()
+                connection.upload = None
+                connection.attached.append(file)
+                connection.new_reply(request_id).send(Attached(len(connection.attached)))
+        except CuzkdError as error:
+            connection.end_with(error, request_id)
+
+    def _begin_upload(self, connection: Connection, message: BlobBegin) -> None:
+        if connection.upload is not None:
+            raise BadRequest("one file at a time: the last one has not ended")
+        self._require_room(connection, 1)
+        name = printable(message.name)
+        connection.upload = self.uploads.begin(connection.peer.uid, name, message.size_bytes)
 
     def _submit(self, connection: Connection, message: JobSubmit, request_id: int) -> None:
         if (message.circuit is None) == (message.zkey is None):
@@ -245,6 +253,12 @@ class Server:
         files = _files(connection, message.zkey, message.wasm, message.r1cs)
         self._service.add_circuit(message, files, connection.new_reply(request_id))
         _taken(connection, files)
+
+
+def _require_right(connection: Connection, message: Message) -> None:
+    everybody = isinstance(message, JobList | Watch) and message.everybody
+    if (everybody or isinstance(message, _FOR_OPERATORS)) and not connection.operator:
+        raise Forbidden(f"{type(message).__name__}{' of everybody' if everybody else ''} is for operators")
 
 
 def _files(
@@ -276,28 +290,3 @@ def _taken(connection: Connection, files: Files) -> None:
 def printable(name: str) -> str:
     """A client's name for a file, made safe for a log line."""
     return "".join(c if c.isprintable() else "?" for c in name[:_NAME_CHARS]) or "(unnamed)"
-
-
-def listen(path: Path) -> socket.socket:
-    """The job socket at `path`, mode 0660, in place of one that a dead daemon left.
-
-    Call under the instance lock only. `BadConfig` when something else than a socket of ours is there.
-    """
-    try:
-        info = path.lstat()
-    except FileNotFoundError:
-        pass
-    else:
-        if not stat.S_ISSOCK(info.st_mode) or info.st_uid != os.geteuid():
-            raise BadConfig(f"{path} is in the way: it is not a socket of the daemon's user")
-        path.unlink()
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.bind(os.fspath(path))
-        # nobody can connect before listen(), so the mode is right from the first connection on
-        path.chmod(0o660)
-        sock.listen(_BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise ResourceExhausted(f"cannot listen at {path}: {error.strerror}") from error
-    return sock

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from cuzkd.client import PointChecks, open_input
 from cuzkd.errors import (
+    BadConfig,
     BadRequest,
     Busy,
     CuzkdError,
@@ -22,6 +23,7 @@ from cuzkd.errors import (
     Unavailable,
     VersionMismatch,
 )
+from cuzkd.tables import duration
 
 PATH_ADVICE = "check the path and who may use it"
 
@@ -37,7 +39,16 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-_REFUSALS = (Refused, Busy, Draining, Unavailable, ResourceExhausted, BadRequest, VersionMismatch)
+_REFUSALS = (
+    Refused,
+    Busy,
+    Draining,
+    Unavailable,
+    ResourceExhausted,
+    BadConfig,
+    BadRequest,
+    VersionMismatch,
+)
 
 
 class UsageError(Exception):
@@ -63,30 +74,53 @@ def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdErr
     """Run the subcommand that was parsed, print what goes wrong, and return the exit code."""
     command: Command = arguments.run
     try:
-        return command(arguments)
+        code = command(arguments)
+        sys.stdout.flush()
+        return code
     except CuzkdError as error:
-        complain(program, error.code, error.message, error.advice, arguments.json)
+        if arguments.json:
+            job = getattr(arguments, "job", None)
+            print_json({"error": error_document(error)} | ({} if job is None else {"job": job}))
+        else:
+            complain(program, error)
         return code_of(error)
     except UsageError as error:
-        complain(program, "usage", str(error), PATH_ADVICE, arguments.json)
+        if arguments.json:
+            facts = {"code": "usage", "message": str(error), "advice": PATH_ADVICE}
+            print_json({"error": {**facts, "retryable": False, "retry_after_s": None}})
+        else:
+            print(f"{program}: error: {error}\n{PATH_ADVICE}", file=sys.stderr)
         return ExitCode.USAGE
+    except BrokenPipeError:
+        # Whoever read standard output has enough (`cuzkctl watch | head`); at exit Python would complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
 
 
-def complain(program: str, code: str, message: str, advice: str, as_json: bool) -> None:
-    """Print an error: two lines on standard error or, `as_json`, one document on standard output."""
-    if as_json:
-        print_json({"error": {"code": code, "message": message, "advice": advice}})
-    else:
-        print(f"{program}: error: {message}\n{advice}", file=sys.stderr)
+def complain(program: str, error: CuzkdError) -> None:
+    """Print an error of the daemon's: two lines on standard error, what is wrong and what to do."""
+    when = "" if error.retry_after_s is None else f" (in {duration(error.retry_after_s)})"
+    print(f"{program}: error: {error.message}\n{error.advice}{when}", file=sys.stderr)
+
+
+def error_document(error: CuzkdError) -> dict[str, object]:
+    """An error of the daemon's as a JSON object."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "advice": error.advice,
+        "retryable": error.retryable,
+        "retry_after_s": error.retry_after_s,
+    }
 
 
 def print_json(document: object, indent: int | None = None) -> None:
-    """Print one JSON document on standard output."""
+    """Print one JSON document on standard output, at once."""
     import json  # most runs of cuzkctl print none
 
-    print(json.dumps(document, indent=indent))
+    print(json.dumps(document, indent=indent), flush=True)
 
 
 class Version(argparse.Action):
@@ -108,13 +142,34 @@ def add_commands(
 ) -> None:
     """Add subcommands: name, what it does, and what adds its options.
 
-    Only those among the words of the command line get them: making all takes longer than some proofs.
+    Those among the words of the command line get their options, and others not even a parser where the first word is
+    one of them: making all takes longer than some proofs.
     """
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    plain = bool(words) and words[0] in (name for name, _, _ in commands)
     for name, what, add in commands:
-        command = subparsers.add_parser(name, help=what)
-        if name in words:
-            add(command)
+        if name in words or not plain:
+            command = subparsers.add_parser(name, help=what, formatter_class=Formatter)
+            if name in words:
+                add(command)
+
+
+class Formatter(argparse.HelpFormatter):
+    """Help as wide as the terminal, which is asked here: argparse loads file compression to ask it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+class RawFormatter(Formatter, argparse.RawDescriptionHelpFormatter):
+    """The same, with line breaks as they are written."""
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", "")) or 80
+    except ValueError:
+        return os.get_terminal_size(1).columns if os.isatty(1) else 80
 
 
 def add_asking(command: argparse.ArgumentParser) -> None:
@@ -124,6 +179,22 @@ def add_asking(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--socket", metavar="PATH", default=argparse.SUPPRESS, help="the daemon's job socket"
     )
+
+
+def add_job(command: argparse.ArgumentParser) -> None:
+    """The number of a job."""
+    command.add_argument("job", type=int, metavar="JOB", help="the job's number")
+
+
+def seconds(text: str) -> float:
+    """A length of time on the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if 0 < value < float("inf"):
+        return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:

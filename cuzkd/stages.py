@@ -14,11 +14,15 @@ from cuzkd.partitions import Partition
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """A live worker and what it has; partitions of failed jobs stay until the worker has reported them."""
+    """A live worker and what it has; partitions of failed jobs stay until the worker has reported them.
+
+    One that is `stuck` gets nothing more; it has only what it held, on behalf of nobody.
+    """
 
     worker: Worker
     partitions: dict[PartitionId, Partition] = field(default_factory=dict)
     reported: tuple[PartitionId, Phase] | None = None
+    stuck: bool = False
 
     def begin(self, partition: Partition) -> None:
         """The partition is being sent to the worker."""
@@ -29,6 +33,14 @@ class Stage:
         del self.partitions[partition.id]
         if self.reported is not None and self.reported[0] == partition.id:
             self.reported = None
+
+    def give_up(self) -> list[Partition]:
+        """Let go of every partition, but not of its lease: the worker keeps that in the partition's shadow."""
+        lost = list(self.partitions.values())
+        self.partitions = {partition.id: partition.shadow() for partition in lost}
+        self.reported = None
+        self.stuck = True
+        return lost
 
     def holder_of(self, handle: Handle) -> Partition | None:
         """The partition that holds exactly this lease."""
@@ -52,7 +64,7 @@ class Stages:
 
     def idle_synthesis(self) -> list[Stage]:
         """The synthesis workers that have nothing to do."""
-        return [s for s in self if s.worker.role is Role.SYNTHESIS and not s.partitions]
+        return [s for s in self if s.worker.role is Role.SYNTHESIS and not s.partitions and not s.stuck]
 
     def up(self, worker: Worker) -> bool:
         """Begin a worker's life; False when it is an old one's news, `InvalidTransition` while one lives."""

@@ -30,6 +30,7 @@ from cuzkd.ipc.descriptors import Descriptors
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.orders import Booted, Heartbeat
 from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.pulse import PULSE
 
 _PR_SET_PDEATHSIG = 1
 _HEARTBEAT_S = 1.0
@@ -79,7 +80,7 @@ class WorkerArgs:
     @property
     def title(self) -> str:
         """How log lines name the process."""
-        return f"{self.role} {self.index}" if self.role is Role.SYNTHESIS else str(self.role)
+        return self.role.named(self.index)
 
 
 class Handler(Protocol):
@@ -96,40 +97,65 @@ class Handler(Protocol):
         """The answer that says that `message` failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class _At:
+    """What the process works on; an ingest order's phase is told from whether it waits for a file."""
+
+    phase: Phase | None = None
+    partition: PartitionId | None = None
+    ticket: int | None = None
+
+
+_IDLE = _At()
+
+
 class Runtime:
-    """What a handler may use: the arguments, the way back to the supervisor, and the phase it reports."""
+    """What a handler may use: the arguments, the way back to the supervisor, and what it says that it does."""
 
     def __init__(self, args: WorkerArgs, channel: BlockingChannel) -> None:
         self.args = args
         self._channel = channel
         self._lock = threading.Lock()
-        self._at: tuple[PartitionId, Phase] | None = None
-        self._progress = 0
+        self._at = _IDLE
 
     def send(self, message: Message) -> None:
         """Send one message; from any thread."""
         self._channel.send(message)
 
     @contextlib.contextmanager
-    def phase(self, partition: PartitionId, phase: Phase) -> Iterator[None]:
-        """Report that the process works on this partition's phase, until the block ends."""
-        self._enter((partition, phase))
-        self.beat()
-        try:
+    def phase(self, phase: Phase, partition: PartitionId | None = None) -> Iterator[None]:
+        """Say that the process works on this phase, of this partition if of one, until the block ends."""
+        with self._working(_At(phase, partition)):
             yield
-        finally:
-            self._enter(None)
+
+    @contextlib.contextmanager
+    def ticket(self, ticket: int) -> Iterator[None]:
+        """Say that the process works on this ingest order, until the block ends."""
+        with self._working(_At(ticket=ticket)):
+            yield
 
     def beat(self) -> None:
         """Send a heartbeat; under the lock, so that none says what has already ended when it is sent."""
         with self._lock:
-            partition, phase = self._at or (None, None)
-            self._channel.send(Heartbeat(self.args.incarnation, partition, phase, self._progress))
+            at, steps = self._at, PULSE.steps
+            phase = at.phase
+            if at.ticket is not None:
+                phase = Phase.READ if PULSE.waits_for_file else Phase.KEEP
+            self._channel.send(Heartbeat(self.args.incarnation, at.partition, at.ticket, phase, steps))
 
-    def _enter(self, at: tuple[PartitionId, Phase] | None) -> None:
+    @contextlib.contextmanager
+    def _working(self, at: _At) -> Iterator[None]:
+        self._enter(at)
+        self.beat()
+        try:
+            yield
+        finally:
+            self._enter(_IDLE)
+
+    def _enter(self, at: _At) -> None:
         with self._lock:
             self._at = at
-            self._progress += 1
+        PULSE.step()
 
 
 class Stopwatch:
@@ -138,21 +164,21 @@ class Stopwatch:
     def __init__(self, runtime: Runtime, partition: PartitionId) -> None:
         self._runtime = runtime
         self._partition = partition
-        self._seconds: dict[Phase, float] = {}
+        self.seconds: dict[Phase, float] = {}
 
     @contextlib.contextmanager
     def __call__(self, phase: Phase) -> Iterator[None]:
         """Report the phase while the block runs, and add up its time."""
         begin = time.monotonic()
         try:
-            with self._runtime.phase(self._partition, phase):
+            with self._runtime.phase(phase, self._partition):
                 yield
         finally:
-            self._seconds[phase] = self._seconds.get(phase, 0.0) + time.monotonic() - begin
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + time.monotonic() - begin
 
     def __str__(self) -> str:
-        phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self._seconds.items())
-        return f"{sum(self._seconds.values()):.3f} s ({phases})"
+        phases = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self.seconds.items())
+        return f"{sum(self.seconds.values()):.3f} s ({phases})"
 
 
 def serve(role: Role, make_handler: Callable[[Runtime], Handler]) -> int:
@@ -163,6 +189,8 @@ def serve(role: Role, make_handler: Callable[[Runtime], Handler]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent(args.parent)
     _watch_death_pipe(args.death_fd)
+    # left to that thread: one that waits in the kernel would never come to show the stacks
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGABRT})
     _offer_to_oom_killer()
     channel = BlockingChannel(socket.socket(fileno=args.channel_fd))
     runtime = Runtime(args, channel)

@@ -10,8 +10,8 @@ import contextlib
 import math
 import select
 import socket
-import threading
 import time
+from _thread import allocate_lock  # `threading` takes a millisecond to load
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ from cuzkd.ipc.descriptors import Descriptors, receive_into, send_some
 from cuzkd.ipc.inbox import Inbox, Received
 from cuzkd.ipc.messages import Message
 
-__all__ = ["BlockingChannel", "ChannelClosed", "NonBlockingChannel", "Received"]
+__all__ = ["BlockingChannel", "ChannelClosed", "FrameCut", "NonBlockingChannel", "Received"]
 
 _READ_BYTES = 1 << 16
 _MAX_QUEUED_BYTES = 8 << 20
@@ -29,6 +29,10 @@ _MAX_QUEUED_BYTES = 8 << 20
 
 class ChannelClosed(ConnectionError):
     """The peer has closed the connection or died."""
+
+
+class FrameCut(BadRequest):
+    """The peer closed the connection, or died, in the middle of a frame."""
 
 
 class _Reader:
@@ -51,7 +55,7 @@ class _Reader:
             return
         descriptors.close()
         if self.inbox.in_frame:
-            raise BadRequest("the peer closed the connection in the middle of a frame")
+            raise FrameCut("the peer closed the connection in the middle of a frame")
         raise ChannelClosed("the peer has closed the connection")
 
 
@@ -62,7 +66,7 @@ class BlockingChannel:
         sock.setblocking(True)
         self._sock = sock
         self._reader = _Reader(sock)
-        self._sending = threading.Lock()
+        self._sending = allocate_lock()
 
     def send(self, message: Message, request_id: int = 0, fds: Sequence[int] | Descriptors = ()) -> None:
         """Send one whole frame, waiting for the peer to read; the descriptors stay the caller's."""

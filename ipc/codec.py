@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import msgpack
 
@@ -11,6 +10,10 @@ from cuzkd.errors import BadRequest, InternalError, TooLarge
 from cuzkd.ipc.frames import MAX_REQUEST_ID, Header
 from cuzkd.ipc.messages import MESSAGES, Message
 from cuzkd.ipc.schema import Kind, Mismatch, record_schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def encode(message: Message, request_id: int = 0, descriptors: int = 0) -> bytes:

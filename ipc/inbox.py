@@ -7,8 +7,7 @@ they came with and declares exactly that many; any others are a breach of the pr
 
 from __future__ import annotations
 
-from collections import deque
-from typing import NamedTuple
+from collections import deque, namedtuple
 
 from cuzkd.errors import BadRequest, CuzkdError
 from cuzkd.ipc import codec
@@ -17,13 +16,18 @@ from cuzkd.ipc.frames import FrameDecoder, Header
 from cuzkd.ipc.messages import MESSAGES, Message
 from cuzkd.records import record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
 
-class Received(NamedTuple):
-    """A message, its request id, and the descriptors that came with it, which the receiver now owns."""
+    class Received(NamedTuple):
+        """A message, its request id, and the descriptors that came with it, which the receiver now owns."""
 
-    message: Message
-    request_id: int
-    descriptors: Descriptors
+        message: Message
+        request_id: int
+        descriptors: Descriptors
+else:
+    Received = namedtuple("Received", ("message", "request_id", "descriptors"))
 
 
 @record

@@ -7,10 +7,15 @@ A field's annotation is its schema: the codec refuses whatever does not match. A
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar, dataclass_transform
 
-from cuzkd.errors import CuzkdError
-from cuzkd.records import record
+from cuzkd.errors import CuzkdError, from_wire
+from cuzkd.records import dataclass_transform, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _M = TypeVar("_M", bound="type[Message]")
 
 PROTOCOL_VERSION = 1
 MAX_FRAME_BYTES = 1 << 20
@@ -21,16 +26,14 @@ class Message:
     """Base of every message; the decorator `message` gives a class its values."""
 
     __slots__ = ()
-    TYPE: ClassVar[int]
-    MAX_BYTES: ClassVar[int]
-    MAX_ITEMS: ClassVar[int]
-    DESCRIPTORS: ClassVar[int]
+    TYPE: int
+    MAX_BYTES: int
+    MAX_ITEMS: int
+    DESCRIPTORS: int
 
 
 MESSAGES: dict[int, type[Message]] = {}
 """Every message class that this process knows, by its number on the wire."""
-
-_M = TypeVar("_M", bound=type[Message])
 
 
 @dataclass_transform(frozen_default=True)
@@ -56,14 +59,20 @@ def message(
 
 @message(1, max_bytes=1 << 16)
 class Failure(Message):
-    """The answer to a request that failed."""
+    """The answer to a request that failed; `retry_after_s` says when a retry has a chance, where that is known."""
 
     code: str
     message: str
     advice: str
     retryable: bool
+    retry_after_s: float | None = None
 
     @classmethod
     def of(cls, error: CuzkdError) -> Failure:
         """The error as it crosses a socket, its text cut to what fits."""
-        return cls(error.code, error.message[:8192], error.advice[:2048], error.retryable)
+        text, advice = error.message[:8192], error.advice[:2048]
+        return cls(error.code, text, advice, error.retryable, error.retry_after_s)
+
+    def error(self) -> CuzkdError:
+        """The error as it is raised again on this side."""
+        return from_wire(self.code, self.message, self.advice, self.retry_after_s)

@@ -23,10 +23,14 @@ class Booted(Message):
 
 @message(65)
 class Heartbeat(Message):
-    """A child lives, and this is what it does."""
+    """A child lives, and this is what it does: a phase of a partition, of an ingest order, or of neither.
+
+    `progress` counts the steps of its life's work.
+    """
 
     incarnation: int
     partition: PartitionId | None
+    ticket: int | None
     phase: Phase | None
     progress: int
 

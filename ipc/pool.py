@@ -172,18 +172,6 @@ class Pool(Generic[Holder]):
         segment.handle = Handle(segment.name, segment.generation, incarnation, offsets, size_bytes)
         return segment.handle
 
-    def check(self, handle: Handle) -> bool:
-        """Whether the handle is a live lease exactly as issued; to be asked before anything is read.
-
-        Any other is counted as stale.
-        """
-        return self._live(handle) is not None
-
-    def holder_of(self, handle: Handle) -> Holder | None:
-        """Who holds the lease; None for nobody, and for a handle that is not live."""
-        segment = self._segments.get(handle.segment)
-        return segment.holder if segment is not None and segment.handle == handle else None
-
     def transfer(self, handle: Handle, holder: Holder | None) -> bool:
         """Give the lease to another holder (None: it waits for one); False and counted if it is stale."""
         segment = self._live(handle)

@@ -240,7 +240,7 @@ class CircuitAdd(Message):
     """Validate and compile the attached files (indices) and give them a name, one a uid's own.
 
     A name has letters, digits, `.`, `_` and `-`. Where a name is asked for, `UID/NAME` means another user's, which
-    is for root. Adding the same key again under its name is no error and replaces its wasm and r1cs if given.
+    is for operators. Adding the same key again under its name is no error and replaces its wasm and r1cs if given.
     """
 
     name: str
@@ -271,7 +271,7 @@ class CircuitInfo(Message):
 
 @message(34)
 class CircuitList(Message):
-    """Ask for the peer's named circuits; root is told everybody's."""
+    """Ask for the peer's named circuits; operators are told everybody's."""
 
 
 @message(35, max_bytes=MAX_FRAME_BYTES, max_items=1 << 13)
@@ -304,7 +304,10 @@ class CircuitPreload(Message):
 
 @message(39)
 class CircuitEvict(Message):
-    """Drop the circuit's key from the device; refused while a proof uses it. Answered by `CircuitInfo`."""
+    """Drop the circuit's key from the device; refused while a proof uses it. For operators.
+
+    Answered by `CircuitInfo`.
+    """
 
     name: str
 
@@ -374,6 +377,7 @@ class Status(Message):
     key_loads: int
     key_hits: int
     degraded: tuple[str, ...]
+    jobs_cancelled: int = 0
 
 
 @message(56)

@@ -13,16 +13,21 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 import types
-import typing
-from typing import Protocol
 
 from cuzkd.records import field_names, is_record, record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    Packable = None | bool | int | float | str | bytes | list[Any] | dict[str, Any]
+else:
+    Protocol = object
+
 INT_MIN = -(1 << 63)
 INT_MAX = (1 << 64) - 1
-
-Packable = None | bool | int | float | str | bytes | list[typing.Any] | dict[str, typing.Any]
 
 
 class Kind(enum.StrEnum):
@@ -63,7 +68,7 @@ class Source(Protocol):
     def kind(self) -> Kind:
         """What the next value is."""
 
-    def scalar(self) -> typing.Any:
+    def scalar(self) -> Any:
         """Take the next value, which `kind` said is no container."""
 
     def count(self, kind: Kind) -> int:
@@ -98,14 +103,15 @@ class _Scalar:
     python: type
     kind: Kind
 
-    def pack(self, value: object) -> Packable:
+    def pack(self, value: Any) -> Packable:
         _expect_type(value, self.python)
         if isinstance(value, str) and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
                 raise Mismatch("a string that UTF-8 cannot hold") from None
-        return typing.cast(Packable, value)
+        packed: Packable = value
+        return packed
 
     def read(self, source: Source) -> object:
         _expect(source, self.kind)
@@ -275,22 +281,26 @@ def record_schema(cls: type) -> Schema:
     """The schema of a record; `TypeError` for an annotation that messages may not have."""
     schema = _records.get(cls)
     if schema is None:
-        hints = typing.get_type_hints(cls)
-        fields = {name: _schema_of(hints[name]) for name in field_names(cls)}
+        fields = {name: _schema_of(_annotation(cls, name)) for name in field_names(cls)}
         schema = _records.setdefault(cls, _Record(cls, fields))
     return schema
+
+
+def _annotation(cls: type, name: str) -> object:
+    """What a field's annotation says in the module that has it: `typing.get_type_hints` of our own plain ones."""
+    text: str = cls.__annotations__[name]
+    return eval(text, vars(sys.modules[cls.__module__]))  # noqa: S307  # written in our own code
 
 
 def _schema_of(annotation: object) -> Schema:
     if annotation in _SCALARS:
         return _SCALARS[annotation]
-    args = typing.get_args(annotation)
-    origin = typing.get_origin(annotation)
-    if origin in (types.UnionType, typing.Union):
+    args: tuple[object, ...] = getattr(annotation, "__args__", ())
+    if isinstance(annotation, types.UnionType):
         inner = [arg for arg in args if arg is not type(None)]
         if len(inner) == 1 and len(args) == 2:
             return _Optional(_schema_of(inner[0]))
-    elif origin is tuple:
+    elif isinstance(annotation, types.GenericAlias) and annotation.__origin__ is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             return _Sequence(_schema_of(args[0]))
         return _Fixed(tuple(_schema_of(arg) for arg in args))

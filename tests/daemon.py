@@ -65,10 +65,14 @@ class Daemon:
     ) -> None:
         self.runtime_dir = runtime_dir
         self.socket = runtime_dir / "cuzkd.sock"
+        self.spool = runtime_dir / "state" / "spool"
         self.log_path = runtime_dir.with_suffix(".log")
         self._config = runtime_dir.with_suffix(".toml")
+        places = f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'
+        if "state_dir" not in config:
+            places += f'state_dir = "{runtime_dir / "state"}"\n'
         self._config.write_text(
-            f'runtime_dir = "{runtime_dir}"\nbackend = "{backend}"\n'
+            places
             + (config or '[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = "256MiB"\n')
         )
         self._environment = environment or {}
@@ -157,6 +161,9 @@ def connected_as(uid: int, daemon: Daemon) -> Client:
     client = daemon.client()
     try:
         client.status()
+    except CuzkdError:
+        client.close()
+        raise
     finally:
         os.seteuid(0)
         os.setegid(0)

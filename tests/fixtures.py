@@ -1,7 +1,7 @@
 """The circuits that tests run over: the bundled ones always, and a larger set of the same form when present.
 
-The larger set is the folder that the environment variable CUZKD_FIXTURES names, else `shared/fixtures/circom`
-beside the project's root if there is one. Tests import this as `fixtures`: pytest puts tests/ on the path.
+The larger set is the folder that the environment variable CUZKD_FIXTURES names. Tests import this as `fixtures`:
+pytest puts tests/ on the path.
 """
 
 from __future__ import annotations
@@ -68,19 +68,15 @@ class Case:
         return path if path.exists() else None
 
     @property
-    def wasm(self) -> Path | None:
-        """The witness calculator; not every bundled case has one."""
-        path = self.path / "circuit.wasm"
-        return path if path.exists() else None
+    def wasm(self) -> Path:
+        """The witness calculator."""
+        return self.path / "circuit.wasm"
 
 
 def larger_set() -> Path | None:
-    """The folder of the larger set; None when this machine does not have it."""
+    """The folder of the larger set; None when the environment names none."""
     named = os.environ.get("CUZKD_FIXTURES")
-    if named:
-        return Path(named)
-    beside = DATA.parents[2] / "shared" / "fixtures" / "circom"
-    return beside if beside.is_dir() else None
+    return Path(named) if named else None
 
 
 def _cases_in(folder: Path) -> list[Case]:

@@ -1,17 +1,26 @@
 """The configuration: defaults that work, and nothing accepted that is not understood exactly."""
 
 import os
+import re
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cuzkd.config import Backend, Config, parse_duration_s, parse_size
+from cuzkd.cli import render_config
+from cuzkd.config import Access, Backend, Changes, Config
+from cuzkd.configfile import flatten
+from cuzkd.configkeys import KEYS, TABLES
 from cuzkd.errors import BadConfig
+
+SHIPPED = Path(__file__).parent.parent / "systemd" / "cuzkd.toml"
+OF_THE_MACHINE = {"synthesis.workers", "synthesis.threads", "gpu.threads", "pool.limit"}
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "XDG_RUNTIME_DIR"):
+    for name in ("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -45,6 +54,9 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
         backend = "host"
         boot_timeout = "5min"
         drain_timeout = "1500ms"
+        [access]
+        group = "root"
+        operators = ["root", 1234]
         [synthesis]
         workers = 3
         threads = 5
@@ -54,10 +66,12 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
         limit = "12GiB"
         [jobs]
         max_queued = 10
+        max_queued_per_uid = 4
         max_partitions = 20
         max_attempts = 2
         [limits]
         payload = "512MiB"
+        upload_per_uid = "1GiB"
         witness_time = "90s"
         witness_memory = "3GiB"
         """,
@@ -68,9 +82,15 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
     assert (config.boot_timeout_s, config.drain_timeout_s) == (300.0, 1.5)
     assert (config.synthesis.workers, config.synthesis.threads, config.gpu.threads) == (3, 5, 7)
     assert config.pool.limit_bytes == 12 << 30
-    assert (config.jobs.max_queued, config.jobs.max_partitions, config.jobs.max_attempts) == (10, 20, 2)
-    limits = config.limits
-    assert limits.payload_bytes == 512 << 20
+    assert config.access == Access("root", (0, 1234))
+    jobs, limits = config.jobs, config.limits
+    assert (jobs.max_queued, jobs.max_queued_per_uid, jobs.max_partitions, jobs.max_attempts) == (
+        10,
+        4,
+        20,
+        2,
+    )
+    assert (limits.payload_bytes, limits.upload_per_uid_bytes) == (512 << 20, 1 << 30)
     assert (limits.witness_time_s, limits.witness_memory_bytes) == (90.0, 3 << 30)
 
 
@@ -79,12 +99,19 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     config = load(tmp_path, text, **{"pool.limit": "2GiB", "runtime_dir": tmp_path})
     assert config.pool.limit_bytes == 2 << 30
     assert config.jobs.max_attempts == 9
-    assert config.state_dir == tmp_path / "state"
+    assert config.runtime_dir == tmp_path
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
+        ('[access]\ngroup = "no such group"', "access.group"),
+        ("[access]\ngroup = 0", "access.group"),
+        ('[access]\noperators = "root"', "access.operators"),
+        ('[access]\noperators = ["no such user"]', "access.operators"),
+        ("[access]\noperators = [true]", "access.operators"),
+        ("[access]\noperators = [-1]", "access.operators"),
+        ('[access]\noperators = ["a\\u0000b"]', "access.operators"),
         ("colour = 1", "colour"),
         ("[pool]\ncolour = 1", "pool.colour"),
         ("[colours]\nred = 1", "colours"),
@@ -109,14 +136,37 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
 )
 def test_what_is_not_understood_is_refused_by_file_and_key(tmp_path: Path, text: str, names: str) -> None:
     with pytest.raises(BadConfig) as caught:
-        load(tmp_path, text)
-    assert str(tmp_path / "cuzkd.toml") in caught.value.message
+        load(tmp_path, "# a comment\n" + text)
+    line = 2 + (text.count("\n") if names != "colours" else 0)
+    assert caught.value.message.startswith(f"{tmp_path / 'cuzkd.toml'}:{line}: ")
     assert names in caught.value.message
 
 
 def test_broken_toml_is_refused_by_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"cuzkd\.toml: .*line 2"):
         load(tmp_path, "backend = 'host'\nworkers = = 2\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("", 1),
+        ("\n\n# colour = 2\n", 4),
+        ('runtime_dir = """/run\\\n  /a\\\n  /colour"""\n', 4),
+        ("backend = 'host' # colour = 1\n", 2),
+        ("jobs = { max_queued = 1,\tmax_attempts = 2 }\n", 2),
+    ],
+)
+def test_the_line_named_is_where_the_key_is_set_whatever_stands_before_it(
+    tmp_path: Path, before: str, line: int
+) -> None:
+    with pytest.raises(BadConfig, match=rf"cuzkd\.toml:{line}: there is no key 'colour'"):
+        load(tmp_path, f"{before}colour = [\n  1,\n  2,\n]\n[gpu]\nthreads = 1\n")
+
+
+def test_a_key_of_an_inline_table_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"cuzkd\.toml:2: pool\.limit = 3 should be a size"):
+        load(tmp_path, "\npool = { limit = 3 }\n")
 
 
 def test_a_file_that_is_not_text_or_not_there_is_refused(tmp_path: Path) -> None:
@@ -129,37 +179,6 @@ def test_a_file_that_is_not_text_or_not_there_is_refused(tmp_path: Path) -> None
 def test_a_wrong_override_names_the_command_line() -> None:
     with pytest.raises(BadConfig, match="command line: backend"):
         Config.load(None, {"backend": "tpu"})
-
-
-@pytest.mark.parametrize(
-    ("literal", "size_bytes"),
-    [("4GiB", 4 << 30), ("512MiB", 512 << 20), ("8KiB", 8192), ("4096B", 4096), ("2TiB", 2 << 40)],
-)
-def test_a_size_parses_exactly(literal: str, size_bytes: int) -> None:
-    assert parse_size(literal) == size_bytes
-
-
-@pytest.mark.parametrize(
-    "literal",
-    ["4GB", "4G", "4gib", "4 GiB", " 4GiB", "4GiB\n", "4.5GiB", "-4GiB", "+4GiB", "4", "GiB", "", "0GiB",
-     "0x4GiB", "4GiB4MiB", "1_000MiB", "٤GiB", "9" * 40 + "GiB", 4096, None, True, ["4GiB"]],
-)  # fmt: skip
-def test_any_other_size_is_refused(literal: object) -> None:
-    with pytest.raises(ValueError, match="size"):
-        parse_size(literal)
-
-
-@pytest.mark.parametrize(
-    ("literal", "seconds"), [("90s", 90.0), ("5min", 300.0), ("250ms", 0.25), ("2h", 7200.0)]
-)
-def test_a_duration_parses_exactly(literal: str, seconds: float) -> None:
-    assert parse_duration_s(literal) == seconds
-
-
-@pytest.mark.parametrize("literal", ["90", "90 s", "5m", "1.5s", "0s", "-1s", "1h30min", "s", "inf", 90, 1.5])
-def test_any_other_duration_is_refused(literal: object) -> None:
-    with pytest.raises(ValueError, match="duration"):
-        parse_duration_s(literal)
 
 
 def test_systemd_directories_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,13 +201,60 @@ def test_only_the_runtime_directory_has_to_be_short_enough_for_a_socket(
         Config.load()
 
 
-def test_the_runtime_directory_without_any_environment_depends_on_the_user(
+def test_the_directories_without_any_environment_depend_on_the_user(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """State never lies below the runtime directory, which is often in memory and swept at boot."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert Config.load().runtime_dir == Path("/run/cuzkd")
+    config = Config.load()
+    assert (config.runtime_dir, config.state_dir) == (Path("/run/cuzkd"), Path("/var/lib/cuzkd"))
     monkeypatch.setattr(os, "geteuid", lambda: 1234)
-    assert Config.load().runtime_dir == Path("/tmp/cuzkd-1234")
+    monkeypatch.setenv("HOME", "/home/someone")
+    config = Config.load()
+    assert config.runtime_dir == Path("/tmp/cuzkd-1234")
+    assert config.state_dir == Path("/home/someone/.local/state/cuzkd")
+    monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/state")
+    assert Config.load().state_dir == Path("/home/someone/state/cuzkd")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(BadConfig, match="HOME"):
+        Config.load()
+
+
+def test_changes_are_told_by_when_they_count(tmp_path: Path) -> None:
+    """A default that depends on the machine's free memory is no change."""
+    old = load(tmp_path, "[jobs]\nmax_queued = 10\n")
+    new = load(tmp_path, 'drain_timeout = "5s"\n[jobs]\nmax_queued = 20\n[synthesis]\nworkers = 7\n')
+    (tmp_path / "cuzkd.toml").unlink()
+    changes = old.changes_to(new)
+    assert changes.live == ("drain_timeout", "jobs.max_queued", "jobs.max_queued_per_uid")
+    assert changes.at_restart == ("synthesis.workers",)
+    merged = old.with_live_of(new)
+    assert (merged.drain_timeout_s, merged.jobs.max_queued, merged.jobs.max_queued_per_uid) == (5.0, 20, 10)
+    assert merged.synthesis == old.synthesis
+    assert merged.changes_to(new).live == ()
+    other_memory = replace(old, values={**old.values, "pool.limit": 1 << 40})
+    assert old.changes_to(other_memory) == Changes((), ())
+
+
+def test_what_is_shown_of_a_configuration_is_a_file_of_it(tmp_path: Path) -> None:
+    config = load(tmp_path, '[access]\noperators = ["root"]\n[pool]\nlimit = "3GiB"\n')
+    text = render_config(config.shown(), config.given)
+    assert "operators = [0]\n" in text
+    assert 'limit = "3GiB"\n' in text
+    assert 'drain_timeout = "1min"  # default\n' in text
+    assert load(tmp_path, text).values == config.values
+
+
+def test_the_shipped_file_sets_nothing_and_shows_every_key() -> None:
+    text = SHIPPED.read_text()
+    assert Config.load(SHIPPED).given == frozenset()
+    uncommented = "\n".join(re.sub(r"^#(?=\S)", "", line) for line in text.splitlines())
+    shown = flatten(tomllib.loads(uncommented), TABLES)
+    assert list(shown) == list(KEYS)
+    config = Config.load()
+    for key in KEYS.keys() - OF_THE_MACHINE:
+        assert KEYS[key].parse(shown[key]) == config.values[key], key
 
 
 def test_a_useless_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

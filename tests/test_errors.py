@@ -6,6 +6,7 @@ import pytest
 
 from cuzkd import errors
 from cuzkd.errors import CuzkdError, InternalError, from_wire
+from cuzkd.ipc.messages import Failure
 from cuzkd.ipc.segment import SegmentInUse
 
 # every class of the module but the base, whose code is `InternalError`'s
@@ -24,10 +25,11 @@ def test_every_error_has_a_code_and_advice() -> None:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.code)
 def test_an_error_comes_back_as_its_class_with_its_text(cls: type[CuzkdError]) -> None:
-    sent = cls("what happened", advice="what to do")
-    came = from_wire(sent.code, sent.message, sent.advice)
+    sent = cls("what happened", advice="what to do", retry_after_s=2.5)
+    came = Failure.of(sent).error()
     assert type(came) is cls
-    assert (came.message, came.advice, came.retryable) == (sent.message, sent.advice, sent.retryable)
+    assert (came.message, came.advice) == ("what happened", "what to do")
+    assert (came.retryable, came.retry_after_s) == (sent.retryable, 2.5)
 
 
 def test_a_class_without_a_code_comes_back_as_the_one_whose_code_it_has() -> None:

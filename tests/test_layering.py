@@ -17,7 +17,22 @@ ROOT = Path(__file__).resolve().parents[1]
 ONE_HOME = {"msgpack": "ipc/codec.py", "posix_ipc": "ipc/segment.py", "sdnotify": "cuzkd/sd.py"}
 
 # What a program that only talks to the daemon has no use for.
-HEAVY = ("asyncio", "numpy", "posix_ipc", "cuzkd.kernels", "cuzkd.supervisor")
+HEAVY = (
+    "asyncio",
+    "numpy",
+    "posix_ipc",
+    "cuzkd.kernels._native",
+    "cuzkd.kernels.native",
+    "cuzkd.supervisor",
+    "cuzkd.ipc.orders",
+    "dataclasses",
+    "inspect",
+    "json",
+    "logging",
+    "shutil",
+    "threading",
+    "typing",
+)
 
 # Put together here, so that this file does not match itself.
 WORDS = [
@@ -74,7 +89,16 @@ def test_python_code_imports_the_packages_by_their_full_names() -> None:
     assert not offenders
 
 
-@pytest.mark.parametrize("module", ["cuzkd", "cuzkd.client", "cuzkd.ctl", "cuzkd.progress", "cuzkd.render"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "cuzkd",
+        "cuzkd.client",
+        *(f"cuzkd.{path.stem}" for path in sorted((ROOT / "cuzkd").glob("ctl*.py"))),
+        "cuzkd.progress",
+        "cuzkd.render",
+    ],
+)
 def test_what_people_start_often_loads_nothing_heavy(module: str) -> None:
     program = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run(
@@ -82,6 +106,20 @@ def test_what_people_start_often_loads_nothing_heavy(module: str) -> None:
     ).stdout.split()
     assert module in loaded
     assert not [name for name in loaded if name in HEAVY]
+
+
+def test_a_subcommand_of_cuzkctl_loads_what_it_needs_and_nothing_heavy() -> None:
+    """The whole way of `cuzkctl wait`, up to the socket where nobody answers: a hundred modules, most of them small."""
+    program = (
+        "import sys; from cuzkd import ctl; ctl.main(['--socket', '/nowhere', 'wait', '1', '-o', '/']);"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "no daemon answers at /nowhere" in done.stderr
+    assert "cuzkd.ctl_prove" in loaded
+    assert len(loaded) < 125
+    assert not {*HEAVY, "cuzkd.ctl_jobs", "cuzkd.ctl_daemon", "cuzkd.ctl_circuit", "cuzkd.render"} & {*loaded}
 
 
 def tracked_texts() -> Iterator[Path]:

@@ -178,22 +178,8 @@ class CompiledCircuit:
     @cached_property
     def vkey(self) -> VerifyingKey:
         """The verifying key, in canonical coordinates."""
-        curve = self.ref.shape.curve
-
-        def g1(points: Array) -> list[G1]:
-            return cast(list[G1], decode(curve, Group.G1, points))
-
-        def g2(points: Array) -> G2:
-            return cast(G2, decode(curve, Group.G2, points)[0])
-
-        return VerifyingKey(
-            curve,
-            alpha_g1=g1(self.alpha1)[0],
-            beta_g2=g2(self.beta2),
-            gamma_g2=g2(self.gamma2),
-            delta_g2=g2(self.delta2),
-            ic=tuple(g1(self.ic)),
-        )
+        points = (self.alpha1, self.beta2, self.gamma2, self.delta2, self.ic)
+        return verifying_key(self.ref.shape.curve, *points)
 
     def _wires(self, query: str) -> Array | None:
         if self.flavour is Flavour.SNARKJS:
@@ -216,6 +202,27 @@ class CompiledCircuit:
         if fault is not None:
             raise _damaged(self.path, f"{name}.{fault.array}[{fault.index}] is out of bounds")
         return matrix
+
+
+def verifying_key(
+    curve: Curve, alpha1: Array, beta2: Array, gamma2: Array, delta2: Array, ic: Array
+) -> VerifyingKey:
+    """The verifying key of these points, in canonical coordinates; arrays as in `CompiledCircuit`."""
+
+    def g1(points: Array) -> list[G1]:
+        return cast(list[G1], decode(curve, Group.G1, points))
+
+    def g2(points: Array) -> G2:
+        return cast(G2, decode(curve, Group.G2, points)[0])
+
+    return VerifyingKey(
+        curve,
+        alpha_g1=g1(alpha1)[0],
+        beta_g2=g2(beta2),
+        gamma_g2=g2(gamma2),
+        delta_g2=g2(delta2),
+        ic=tuple(g1(ic)),
+    )
 
 
 def find_compiled(circuits_dir: Path, digest: str) -> Manifest | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from cuzkd.errors import BadFile, Unsupported
 from cuzkd.model import G1, G2, Curve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _DECIMAL = re.compile(r"[0-9]{1,160}")
 _SPELLINGS = {

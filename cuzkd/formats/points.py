@@ -9,6 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 
+def whole(points: PointSource | npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """All points of a query that is small enough to be in memory, (n, width)."""
+    return points if isinstance(points, np.ndarray) else np.concatenate(list(points.pieces()))
+
+
 class PointSource(Protocol):
     """A query of a key: how many points, and they themselves."""
 

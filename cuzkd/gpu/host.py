@@ -15,6 +15,7 @@ from cuzkd.kernels.curve import Group
 from cuzkd.kernels.msm import give_back_memory, msm
 from cuzkd.kernels.quotient import SCRATCH_VECTORS, monomial_quotient, odd_coset_quotient
 from cuzkd.model import PAGE_BYTES, Flavour
+from cuzkd.pulse import PULSE
 from cuzkd.vectors import LIMBS, Scalars, Vectors
 
 LARGE_LOG_DOMAIN = 15
@@ -50,6 +51,7 @@ class HostDevice:
             self._gathered = np.empty((len(circuit.a), LIMBS), dtype=np.uint64)
         for points in (circuit.a, circuit.b1, circuit.b2, circuit.c, circuit.h):
             points.reshape(-1)[:: PAGE_BYTES // points.itemsize].sum()
+            PULSE.step()
         return HostKey(circuit, self)
 
     def quotient_space(self, domain_size: int) -> tuple[Scalars, Scalars]:

@@ -30,6 +30,7 @@ from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.kernels.verify import verify
 from cuzkd.model import G1, G2, SCALAR_BYTES, Curve, Phase, Proof
+from cuzkd.pulse import PULSE
 from cuzkd.vectors import Vectors
 
 Stage = Callable[[Phase], contextlib.AbstractContextManager[None]]
@@ -96,12 +97,18 @@ def prove(
 
 def multi_scalar_sums(upload: Upload) -> Sums:
     """The sums over z first, so that the segment is free before the sum over the quotient begins."""
+
+    def sum_over(query: Query) -> Point:
+        point = upload.msm(query)
+        PULSE.step()
+        return point
+
     return Sums(
-        a=upload.msm(Query.A),
-        b1=upload.msm(Query.B1),
-        b2=upload.msm(Query.B2),
-        c=upload.msm(Query.C),
-        h=upload.msm(Query.H),
+        a=sum_over(Query.A),
+        b1=sum_over(Query.B1),
+        b2=sum_over(Query.B2),
+        c=sum_over(Query.C),
+        h=sum_over(Query.H),
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import sys
 
 from cuzkd.errors import CuzkdError, Unavailable
+from cuzkd.gpu import known_answer
 from cuzkd.gpu.device import Device, LoadedKey
 from cuzkd.gpu.host import HostDevice
 from cuzkd.gpu.keys import KeyCache
@@ -29,9 +30,9 @@ from cuzkd.ipc.orders import (
     SegmentUnusable,
     StageFailed,
 )
-from cuzkd.logs import PartitionLog
+from cuzkd.logs import Event, PartitionLog
 from cuzkd.mappings import Mappings
-from cuzkd.model import CircuitRef, Role
+from cuzkd.model import CircuitRef, Phase, Role
 from cuzkd.vectors import vectors_in
 from cuzkd.worker import Broken, Runtime, Stopwatch, serve
 
@@ -45,6 +46,7 @@ class GpuHandler:
         self._runtime = runtime
         self._incarnation = runtime.args.incarnation
         self._device = open_device(runtime.args.backend, runtime.args.threads)
+        known_answer.check(self._device, runtime.args.threads)
         self._keys = KeyCache(self._device, runtime.args.state_dir)
         self._mappings = Mappings(runtime.args.threads)
 
@@ -64,7 +66,8 @@ class GpuHandler:
             case ProveOrder():
                 self._prove(message)
             case LoadKey(ticket=ticket, circuit=circuit):
-                self._key(circuit)
+                with self._runtime.phase(Phase.LOAD):
+                    self._key(circuit)
                 self._runtime.send(KeyMoved(self._incarnation, ticket, None))
             case DropKey(ticket=ticket, circuit=circuit):
                 self._drop_key(circuit.digest)
@@ -91,9 +94,10 @@ class GpuHandler:
         """Allocate, touch, register: only then may the segment be leased."""
         if order.segment in self._mappings:
             raise Broken(f"segment {order.segment} is to be prepared twice")
-        segment = self._mappings.map(order.segment, order.size_bytes, allocate=True)
-        with segment.view() as memory:
-            pinned = self._device.register(order.segment, memory)
+        with self._runtime.phase(Phase.PREPARE):
+            segment = self._mappings.map(order.segment, order.size_bytes, allocate=True)
+            with segment.view() as memory:
+                pinned = self._device.register(order.segment, memory)
         self._runtime.send(SegmentReady(self._incarnation, order.segment, pinned))
 
     def _forget(self, segment: str) -> None:
@@ -123,14 +127,17 @@ class GpuHandler:
             with self._mappings.get(order.handle.segment).view() as memory:
                 done = self._prove_in(memory, order, stopwatch)
         except CuzkdError as error:
-            log.warning("not proved after %s: %s", stopwatch, error)
+            log.warning(
+                "not proved after %s: %s", stopwatch, error, event=Event.NOT_PROVED, times=stopwatch.seconds
+            )
             raise
-        log.info("proved in %s", stopwatch)
+        log.info("proved in %s", stopwatch, event=Event.PROVED, times=stopwatch.seconds)
         self._runtime.send(done)
 
     def _prove_in(self, memory: memoryview, order: ProveOrder, stopwatch: Stopwatch) -> ProofDone:
         """Prove from the segment; the arrays over it end with this call."""
-        key = self._key(order.circuit)
+        with stopwatch(Phase.LOAD):
+            key = self._key(order.circuit)
         shape = order.circuit.shape
         proof, public = prove(
             key,

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from cuzkd.pulse import PULSE
+
 _SETTLED_NS = 2_000_000_000
 """A file younger than this could change again within its timestamps' granularity."""
 
@@ -29,7 +31,8 @@ class Identity:
     @classmethod
     def of(cls, fd: int, uid: int) -> Identity:
         """The identity of an open file, shown by the user `uid`."""
-        status = os.fstat(fd)
+        with PULSE.reading():
+            status = os.fstat(fd)
         return cls(uid, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuzkd.errors import BadFile, Refused, ResourceExhausted, TooLarge
+from cuzkd.pulse import PULSE
 
 _CHUNK_BYTES = 1 << 20
 
@@ -33,7 +34,8 @@ def copy_payload(source: int, name: str, target: Path, limit_bytes: int) -> Copi
     size while it was read or cannot be read, `ResourceExhausted` when the spool's disk is full. No file is left
     after an error.
     """
-    info = os.fstat(source)
+    with PULSE.reading():
+        info = os.fstat(source)
     if not stat.S_ISREG(info.st_mode):
         raise Refused(f"{name} is not a regular file", advice="save it to a file and pass that")
     if info.st_size > limit_bytes:
@@ -78,7 +80,8 @@ def _copy(source: int, sink: int, name: str, size_bytes: int) -> Copied:
 
 def _read(source: int, name: str, count: int, offset: int) -> bytes:
     try:
-        return os.pread(source, count, offset)
+        with PULSE.reading():
+            return os.pread(source, count, offset)
     except OSError as error:
         raise BadFile(f"{name} cannot be read: {error.strerror}") from error
 

@@ -29,6 +29,7 @@ from cuzkd.ingest.progress import Report, unreported
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef
+from cuzkd.pulse import PULSE
 
 _PAIRS_REMEMBERED = 4096
 
@@ -176,12 +177,17 @@ def _kept(manifest: Manifest, *, found: bool) -> Kept:
 def _read_whole(fd: int, name: str, limit_bytes: int) -> bytes:
     pieces = []
     size = 0
-    while piece := os.pread(fd, 1 << 20, size):
+    while piece := _read(fd, size):
         pieces.append(piece)
         size += len(piece)
         if size > limit_bytes:
             raise TooLarge(f"{name} has more than {limit_bytes} bytes, the limit of a witness program")
     return b"".join(pieces)
+
+
+def _read(fd: int, offset: int) -> bytes:
+    with PULSE.reading():
+        return os.pread(fd, 1 << 20, offset)
 
 
 def _check_program(program: WitnessProgram, circuit: CircuitRef) -> None:

@@ -29,7 +29,9 @@ from cuzkd.ipc.orders import (
     Spool,
     Spooled,
 )
+from cuzkd.logs import Event, about
 from cuzkd.model import CircuitRef, Role
+from cuzkd.pulse import PULSE
 from cuzkd.worker import Broken, Runtime, serve
 
 _PROGRAM_START_S = 10.0  # to say its prime and size: no inputs are fed here
@@ -62,7 +64,9 @@ class IngestHandler:
             case Compile() | KeepProgram() | KeepConstraints() | Spool():
                 if len(descriptors) != 1:
                     raise InternalError(f"an order came with {len(descriptors)} descriptors")
-                self._runtime.send(self._answer(message, descriptors[0]))
+                with self._runtime.ticket(message.ticket):
+                    answer = self._answer(message, descriptors[0])
+                self._runtime.send(answer)
             case _:
                 raise Broken(f"{type(message).__name__} is no order for ingest")
 
@@ -97,7 +101,13 @@ class IngestHandler:
         def tell(stage: str, done: int, total: int) -> None:
             self._runtime.send(IngestProgress(ticket, stage, done, total))
 
-        return Meter(tell)
+        meter = Meter(tell)
+
+        def report(stage: str, done: int, total: int) -> None:
+            PULSE.step()
+            meter(stage, done, total)
+
+        return report
 
 
 def _spool(order: Spool, fd: int) -> Spooled:
@@ -123,7 +133,9 @@ def _check_witness(path: Path, name: str, circuit: CircuitRef) -> None:
 
 def _told(name: str, what: str, digest: str, found: bool, begin: float) -> None:
     how = "found" if found else "made"
-    _log.info("%s: %s %s %s in %.3f s", name, what, digest[:12], how, time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    told = about(Event.COMPILED, circuit=digest if what == "circuit" else None, seconds=seconds)
+    _log.info("%s: %s %s %s in %.3f s", name, what, digest[:12], how, seconds, extra=told)
 
 
 if __name__ == "__main__":

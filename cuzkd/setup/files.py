@@ -9,10 +9,9 @@ from typing import BinaryIO
 
 from cuzkd.formats.system import ConstraintSystem
 from cuzkd.formats.zkey_writer import write_zkey
-from cuzkd.ingest.progress import Report, unreported
 from cuzkd.model import Flavour
 from cuzkd.setup.bellperson_key import make_bellperson_key
-from cuzkd.setup.multiples import Tally
+from cuzkd.setup.multiples import Report, Tally, unreported
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.secrets import Generators, ToxicWaste
 

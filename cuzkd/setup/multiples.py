@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cuzkd.ingest.progress import Report, unreported
 from cuzkd.kernels.curve import Group
 from cuzkd.kernels.fixed_base import multiples
 from cuzkd.model import Curve
 
 Scalars = npt.NDArray[np.uint64]
+
+Report = Callable[[str, int, int], None]
+"""Takes a stage, how many points are made and how many there will be (0: not known)."""
+
+
+def unreported(stage: str, done: int, total: int) -> None:
+    """The report that nobody reads."""
+    del stage, done, total
+
 
 POINTS_AT_ONCE = 1 << 18
 

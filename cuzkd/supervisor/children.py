@@ -1,8 +1,12 @@
 """The roster of children: every slot of it is filled again when its process dies, until the daemon stops.
 
 A child that dies before it has booted is tried again after a pause that doubles, a few times; then the daemon
-gives up with `BootFailed`. One that had booted is replaced at once or, when the system has no descriptor,
-process or memory left for it, as soon as there is one.
+gives up with `BootFailed`. One that had booted is replaced (`slots` says when) or, when the system has no
+descriptor, process or memory left for it, as soon as there is one.
+
+A child that makes no progress is ended: SIGABRT shows its stacks, SIGKILL follows. One that even SIGKILL does not
+end keeps its slot, for it may still be at a device or in a segment; an ingest process, which holds neither, is
+replaced beside it.
 """
 
 from __future__ import annotations
@@ -22,11 +26,14 @@ from cuzkd.ipc.channel import ChannelClosed
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Message
 from cuzkd.ipc.orders import Heartbeat, ProofDone, StageFailed, SynthesisDone
-from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.logs import Event, about
+from cuzkd.model import Role
+from cuzkd.supervisor.patience import Doing, Patience
+from cuzkd.supervisor.slots import Slot, pause_s
 
 BOOT_ATTEMPTS = 5
-SILENCE_S = 30.0
-_FIRST_PAUSE_S = 0.1
+ABORT_PATIENCE_S = 5.0
+KILL_PATIENCE_S = 10.0
 _STOP_PATIENCE_S = 2.0
 _LAST_READS = 1000
 _LATE_S = 5.0
@@ -38,38 +45,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Whom the roster tells: a child is up, a message came from it, it is dead, or booting was given up."""
+    """Whom the roster tells: a child is up, a message came from it, it makes no progress and is being ended, it could
+    not be ended, it is dead (or could not be ended and holds nothing), or booting was given up."""
 
     up: Callable[[Child], None]
     message: Callable[[Worker, Message], None]
+    stalled: Callable[[Worker, Doing | None, str], None]
+    stuck: Callable[[Worker, str], None]
     down: Callable[[Worker, str], None]
     gave_up: Callable[[BootFailed], None]
-
-
-class Slot:
-    """One place in the roster, and the process that fills it now, if any."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.child: BootingChild | Child | None = None
-        self.incarnation = 0
-        self.boot_failures = 0
-        self.has_booted = False
-        self.short = False
-        self.boot_timer: asyncio.TimerHandle | None = None
-        self.doing: tuple[PartitionId, Phase] | None = None
-        self.heard_at = 0.0
-
-    @property
-    def ready(self) -> Child | None:
-        """The child, if it takes orders."""
-        return self.child if isinstance(self.child, Child) else None
-
-    @property
-    def name(self) -> str:
-        """For log lines."""
-        role = self.settings.role
-        return f"{role} {self.settings.index}" if role is Role.SYNTHESIS else str(role)
 
 
 class Roster:
@@ -88,6 +72,7 @@ class Roster:
         self._boot_timeout_s = boot_timeout_s
         self._stopping = False
         self._emptied = asyncio.Event()
+        self._left_behind: list[Process] = []
 
     def start(self) -> None:
         """Start every child."""
@@ -123,31 +108,34 @@ class Roster:
         self._write(slot, child.process)
 
     async def stop(self) -> None:
-        """End every child: SIGTERM, then SIGKILL for those that live on; returns when none is left."""
+        """End every child: SIGTERM, then SIGKILL for those that live on; returns when none is left that can end."""
         self._stopping = True
         self._signal_all(signal.SIGTERM)
         timer = self._loop.call_later(_STOP_PATIENCE_S, self._signal_all, signal.SIGKILL)
-        while any(slot.child for slot in self.slots):
-            self._emptied.clear()
-            await self._emptied.wait()
+        try:
+            async with asyncio.timeout(_STOP_PATIENCE_S + KILL_PATIENCE_S):
+                while any(slot.child for slot in self.slots):
+                    self._emptied.clear()
+                    await self._emptied.wait()
+        except TimeoutError:
+            stuck = [slot.child.process.pid for slot in self.slots if slot.child is not None]
+            _log.error("left behind, for SIGKILL does not end them: %s", ", ".join(map(str, stuck)))
         timer.cancel()
 
-    def end_silent(self, now: float, late_s: float) -> None:
-        """End children that have not beaten for long: SIGABRT shows their stacks, then SIGKILL.
+    def end_overdue(self, now: float, late_s: float, patience: Patience) -> None:
+        """End children that have made no progress for too long.
 
         `late_s` says how late the caller is: a supervisor that did not run could not hear either.
         """
         for slot in self.slots:
             child = slot.ready
-            if child is None:
+            if child is None or slot.ending is not None:
                 continue
             if late_s > _LATE_S:
-                slot.heard_at = now
-            elif now - slot.heard_at > SILENCE_S + _STOP_PATIENCE_S:
-                child.process.kill(signal.SIGKILL)
-            elif now - slot.heard_at > SILENCE_S:
-                _log.error("the %s process has been silent for %g s: it is ended", slot.name, SILENCE_S)
-                child.process.kill(signal.SIGABRT)
+                slot.watch.forgive(now)
+            elif (why := slot.watch.overdue(now, patience)) is not None:
+                self._listener.stalled(child.worker, slot.doing, why)
+                self._end(slot, child.process, why)
 
     def _signal_all(self, number: signal.Signals) -> None:
         for slot in self.slots:
@@ -167,17 +155,16 @@ class Roster:
         if self._stopping:
             return
         try:
-            slot.child = spawn(slot.settings, slot.incarnation + 1)
+            child = spawn(slot.settings, slot.incarnation + 1)
         except OSError as error:
             self._not_spawned(slot, error)
             return
-        slot.incarnation += 1
-        slot.short = False
-        process = slot.child.process
-        slot.doing = None
+        slot.begin(child, time.monotonic())
+        process = child.process
         self._loop.add_reader(process.pidfd, self._died, slot, process)
         self._loop.add_reader(process.channel.fileno(), self._readable, slot, process)
-        slot.boot_timer = self._loop.call_later(self._boot_timeout_s, self._boot_overdue, slot, process)
+        late = f"not ready after {self._boot_timeout_s:g} s"
+        slot.timers.append(self._loop.call_later(self._boot_timeout_s, self._end, slot, process, late))
 
     def _not_spawned(self, slot: Slot, error: OSError) -> None:
         if error.errno not in _SHORTAGES or not slot.has_booted:
@@ -202,23 +189,21 @@ class Roster:
             process.kill(signal.SIGKILL)
 
     def _received(self, slot: Slot, message: Message) -> None:
-        slot.heard_at = time.monotonic()
+        now = time.monotonic()
+        slot.watch.hear(now)
         if isinstance(slot.child, BootingChild):
-            slot.child = slot.child.booted(message)
-            slot.boot_failures = 0
-            slot.has_booted = True
-            self._cancel_boot_timer(slot)
-            self._listener.up(slot.child)
+            child = slot.child.booted(message)
+            slot.booted(child, now)
+            if slot.ending is None:
+                slot.cancel_timers()
+            self._listener.up(child)
         elif isinstance(slot.child, Child):
             if isinstance(message, Heartbeat):
-                slot.doing = self._doing(message)
+                slot.watch.beat(now, Doing.of(message), message.progress)
             elif isinstance(message, SynthesisDone | ProofDone | StageFailed):
-                slot.doing = None
+                slot.watch.done(now)
+            slot.heard(message)
             self._listener.message(slot.child.worker, message)
-
-    @staticmethod
-    def _doing(beat: Heartbeat) -> tuple[PartitionId, Phase] | None:
-        return None if beat.partition is None or beat.phase is None else (beat.partition, beat.phase)
 
     def _write(self, slot: Slot, process: Process) -> None:
         try:
@@ -238,23 +223,31 @@ class Roster:
     def _died(self, slot: Slot, process: Process) -> None:
         """What the child had sent counts; then nothing of it runs any more."""
         self._read_rest(slot, process)
-        self._loop.remove_reader(process.pidfd)
-        self._loop.remove_reader(process.channel.fileno())
-        self._loop.remove_writer(process.channel.fileno())
-        self._cancel_boot_timer(slot)
-        had_booted = slot.ready is not None
-        slot.child = None
-        slot.doing = None
+        self._unwatch(process)
         reason = process.reap()
+        if slot.ending is not None:
+            reason = f"{slot.ending}, {reason}"
+        self._vacate(slot, process, reason)
+
+    def _vacate(self, slot: Slot, process: Process, reason: str) -> None:
+        """The slot is empty: tell of it, and fill it again."""
+        had_booted = slot.ready is not None
+        slot.end()
         self._emptied.set()
         if self._stopping:
             return
-        _log.warning("the %s process (pid %d) %s", slot.name, process.pid, reason)
-        if had_booted:
-            self._listener.down(process.worker, reason)
-            self._spawn(slot)
-        else:
+        told = about(Event.CHILD_DIED)
+        _log.warning("the %s process (pid %d) %s", slot.name, process.pid, reason, extra=told)
+        if not had_booted:
             self._boot_failed(slot, reason)
+            return
+        self._listener.down(process.worker, reason)
+        self._spawn_after(slot.pause_s(time.monotonic()), slot)
+
+    def _unwatch(self, process: Process) -> None:
+        self._loop.remove_reader(process.pidfd)
+        self._loop.remove_reader(process.channel.fileno())
+        self._loop.remove_writer(process.channel.fileno())
 
     def _read_rest(self, slot: Slot, process: Process) -> None:
         """Read to the end of the stream; a whole frame takes several reads, so an empty one ends nothing."""
@@ -266,10 +259,34 @@ class Roster:
         except (ChannelClosed, CuzkdError):
             return
 
-    def _boot_overdue(self, slot: Slot, process: Process) -> None:
-        _log.error("the %s process did not boot in %g s", slot.name, self._boot_timeout_s)
+    def _end(self, slot: Slot, process: Process, why: str) -> None:
+        """SIGABRT, for the stacks; SIGKILL; and then there is nothing that one could do."""
+        _log.error("the %s process (pid %d) is ended: %s", slot.name, process.pid, why)
+        slot.ending = why
+        slot.cancel_timers()
         process.kill(signal.SIGABRT)
-        slot.boot_timer = self._loop.call_later(_STOP_PATIENCE_S, process.kill, signal.SIGKILL)
+        slot.timers += [
+            self._loop.call_later(ABORT_PATIENCE_S, process.kill, signal.SIGKILL),
+            self._loop.call_later(ABORT_PATIENCE_S + KILL_PATIENCE_S, self._is_stuck, slot, process),
+        ]
+
+    def _is_stuck(self, slot: Slot, process: Process) -> None:
+        told = f"pid {process.pid} did not end by SIGKILL ({slot.ending})"
+        _log.error("the %s process: %s", slot.name, told)
+        if slot.may_be_harmful:
+            slot.stuck = True
+            if slot.ready is not None:
+                self._listener.stuck(process.worker, told)
+            return
+        self._unwatch(process)
+        self._left_behind.append(process)
+        self._loop.add_reader(process.pidfd, self._left_behind_died, process)
+        self._vacate(slot, process, f"is left behind: {told}")
+
+    def _left_behind_died(self, process: Process) -> None:
+        self._loop.remove_reader(process.pidfd)
+        self._left_behind.remove(process)
+        _log.info("pid %d, which was left behind, %s", process.pid, process.reap())
 
     def _boot_failed(self, slot: Slot, reason: str) -> None:
         slot.boot_failures += 1
@@ -279,11 +296,10 @@ class Roster:
             )
             self._listener.gave_up(BootFailed(told))
             return
-        pause_s = _FIRST_PAUSE_S * 2 ** (slot.boot_failures - 1)
-        self._loop.call_later(pause_s, self._spawn, slot)
+        self._spawn_after(pause_s(slot.boot_failures), slot)
 
-    @staticmethod
-    def _cancel_boot_timer(slot: Slot) -> None:
-        if slot.boot_timer is not None:
-            slot.boot_timer.cancel()
-            slot.boot_timer = None
+    def _spawn_after(self, seconds: float, slot: Slot) -> None:
+        if seconds > 0:
+            self._loop.call_later(seconds, self._spawn, slot)
+        else:
+            self._spawn(slot)

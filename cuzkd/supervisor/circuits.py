@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from cuzkd.connection import Reply
 from cuzkd.errors import Busy, CuzkdError, Refused, ResourceExhausted
 from cuzkd.ipc.requests import (
     CircuitAdd,
@@ -18,7 +17,9 @@ from cuzkd.ipc.requests import (
     Circuits,
     CircuitShow,
 )
+from cuzkd.logs import Event, about
 from cuzkd.registry import Named, Registry, check_name
+from cuzkd.reply import Reply
 from cuzkd.server import CircuitRequest, Files
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
@@ -49,9 +50,9 @@ class NamedCircuits:
         self._proving = proving
         self._hits: Counter[tuple[int, str]] = Counter()
 
-    def use(self, uid: int, written: str) -> Named:
-        """The circuit that a job of this user names; `NotFound`."""
-        return self.registry.find(uid, written)
+    def use(self, reply: Reply, written: str) -> Named:
+        """The circuit that a job of this peer names; `NotFound`."""
+        return self.registry.find(reply.peer.uid, written, operator=reply.operator)
 
     def hit(self, entry: Named) -> None:
         """Count a job that used the name."""
@@ -80,9 +81,10 @@ class NamedCircuits:
         """Do what is asked of named circuits; `NotFound` when there is none of the name."""
         uid = reply.peer.uid
         if isinstance(request, CircuitList):
-            reply.send(Circuits(tuple(map(self._info, self.registry.visible_to(uid)))))
+            visible = self.registry.visible_to(uid, operator=reply.operator)
+            reply.send(Circuits(tuple(map(self._info, visible))))
             return
-        entry = self.registry.find(uid, request.name)
+        entry = self.use(reply, request.name)
         match request:
             case CircuitShow():
                 reply.send(self._info(entry))
@@ -93,7 +95,9 @@ class NamedCircuits:
             case CircuitEvict():
                 if self._proving(entry.circuit.digest):
                     raise Busy(
-                        f"a proof uses the key of {entry.name!r} now", advice="try again when it is done"
+                        f"a proof uses the key of {entry.name!r} now",
+                        advice="try again when it is done",
+                        retry_after_s=1.0,
                     )
                 self._keys.drop(entry.circuit, lambda error: self._moved(entry, reply, error))
 
@@ -182,5 +186,6 @@ class NamedCircuits:
 
 
 def _refused(submission: Submission, error: CuzkdError) -> None:
-    _log.info("%s is refused: %s", submission.title, error)
+    told = about(Event.REFUSED, uid=submission.reply.peer.uid)
+    _log.info("%s is refused: %s", submission.title, error, extra=told)
     submission.reply.fail(error)

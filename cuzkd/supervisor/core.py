@@ -4,43 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
+import os
 import signal
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
-from cuzkd import sd
-from cuzkd.child import Child, Settings
-from cuzkd.config import Config
-from cuzkd.connection import Reply
+from cuzkd.child import Child
 from cuzkd.errors import BootFailed, Unavailable
-from cuzkd.events import Worker, WorkerDown, WorkerUp
+from cuzkd.events import Worker, WorkerDown, WorkerStuck, WorkerUp
 from cuzkd.ipc import messages, orders, requests
-from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.logs import Event, about
+from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
+from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
-from cuzkd.server import Limits, Server, listen
+from cuzkd.server import Limits, Server
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Listener, Roster
 from cuzkd.supervisor.circuits import NamedCircuits
+from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import Directories
 from cuzkd.supervisor.dispatch import Dispatcher
+from cuzkd.supervisor.doors import Doors
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
+from cuzkd.supervisor.manager import ServiceManager
+from cuzkd.supervisor.metrics import metrics
 from cuzkd.supervisor.namefile import NameFile
+from cuzkd.supervisor.numbers import JobNumbers
+from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.segments import Segments
-from cuzkd.supervisor.service import ClientService
+from cuzkd.supervisor.service import ClientService, Reports
+from cuzkd.supervisor.staff import raise_file_limit, settings
 from cuzkd.supervisor.status import Daemon, report, status_line
 from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
+from cuzkd.uploads import Uploads
 
-JOB_SOCKET = "job"
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (*STOP_SIGNALS, signal.SIGHUP)
 _TICK_S = 1.0
 _DRAIN_POLL_S = 0.02
 _LAST_ANSWERS_S = 2.0
-_OWN_FILES = 512
 
 _log = logging.getLogger(__name__)
 
@@ -50,26 +56,24 @@ class Supervisor:
 
     def __init__(
         self,
-        config: Config,
+        configuration: Configuration,
         directories: Directories,
         backend: Choice,
         children_lock: int,
         segments: Segments,
         adopted: dict[str, socket.socket],
     ) -> None:
-        self._config = config
+        config = configuration.now
+        self._configuration = configuration
         self._directories = directories
         self._backend = backend
-        self._adopted = adopted
-        self._notifier = sd.Notifier()
         self._started_at = time.monotonic()
         self._loop = asyncio.get_running_loop()
+        self._manager = ServiceManager(self._loop, configuration, self._booting)
         self._changed = asyncio.Event()
         self._stop_signals = 0
         self._fatal: BaseException | None = None
-        self._server: Server | None = None
-        self._inherited = False
-        max_files = _raise_file_limit()
+        max_files = raise_file_limit()
         self._limits = Limits(partitions=config.jobs.max_partitions, attached=max_files)
         self._segments = segments
         self._scheduler = Scheduler(
@@ -80,11 +84,12 @@ class Supervisor:
         )
         self._roster = Roster(
             self._loop,
-            _settings(config, backend, children_lock),
-            Listener(self._up, self._hear, self._down, self._give_up),
+            settings(config, backend, children_lock),
+            Listener(self._up, self._hear, self._stalled, self._stuck, self._down, self._give_up),
             config.boot_timeout_s,
         )
-        self._service = ClientService(self._loop, config, directories.spool, max_files)
+        self._numbers = JobNumbers(self._loop, directories.job_numbers)
+        self._service = ClientService(self._loop, configuration, directories.spool, max_files, self._numbers)
         self._dispatcher = Dispatcher(
             self._scheduler,
             self._roster,
@@ -93,7 +98,7 @@ class Supervisor:
             self._working,
             self._service.ended,
         )
-        self._intake = Intake(config.limits.payload_bytes, self._order_ingest, self._service.needed)
+        self._intake = Intake(self._payload_limit, self._order_ingest, self._service.needed)
         self._keys = Keys(self._dispatcher.tell_gpu)
         self._names = NameFile(self._loop, directories.names)
         self._service.connect(
@@ -102,15 +107,24 @@ class Supervisor:
                 Registry.load(directories.names), self._names, self._intake, self._keys, self._proving
             ),
             self._dispatcher.feed,
-            self._report,
+            Reports(self._report, lambda: metrics(self._daemon(), self._server), self._reloaded),
         )
+        uploads = Uploads(
+            directories.spool,
+            self._payload_limit,
+            lambda: configuration.now.limits.upload_per_uid_bytes,
+        )
+        self._server = Server(self._loop, self._service, uploads, self._limits)
+        self._doors = Doors(directories, configuration, adopted)
 
     async def main(self) -> None:
         """Run until a signal ends the daemon; raises what made it impossible to go on."""
         self._loop.set_exception_handler(self._broken)
         for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._stop_signal, number)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        self._loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        self._manager.beat()
         self._roster.start()
         try:
             await self._until(lambda: self._roster.all_up)
@@ -118,10 +132,12 @@ class Supervisor:
                 await self._serve()
         finally:
             await self._roster.stop()
-            self._close_server()
+            self._doors.close()
+            self._server.close()
             # the loop's handlers end with it: a late signal must not cut the clean-up that follows
-            signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
             self._names.close()
+            self._numbers.close()
         if self._fatal is not None:
             raise self._fatal
 
@@ -131,31 +147,24 @@ class Supervisor:
 
     async def _serve(self) -> None:
         """Take jobs until asked to stop, then finish those that were accepted."""
-        listener = self._adopted.pop(JOB_SOCKET, None)
-        self._inherited = listener is not None
-        listener = listener or listen(self._directories.socket)
-        self._server = Server(self._loop, listener, self._service, self._limits)
+        self._doors.open(self._server)
         self._tick(time.monotonic())
-        self._notifier.ready()
-        _log.info("ready: %s backend, socket %s", self._backend.backend, self._directories.socket)
+        self._manager.ready()
+        ready = about(Event.READY, seconds=time.monotonic() - self._started_at)
+        _log.info(
+            "ready: %s backend, socket %s", self._backend.backend, self._directories.socket, extra=ready
+        )
         if self._backend.degraded is not None:
             _log.warning("%s", self._backend.degraded)
         await self._until(lambda: False)
-        self._notifier.stopping()
+        self._manager.stopping()
         await self._drain()
-
-    def _close_server(self) -> None:
-        """Close the socket; one that systemd passed keeps its name, so that it can start the next daemon."""
-        if self._server is not None:
-            if not self._inherited:
-                self._directories.socket.unlink(missing_ok=True)
-            self._server.close()
 
     async def _drain(self) -> None:
         jobs = self._service.jobs
-        _log.info("stopping: no new jobs, %d to finish", jobs.active)
+        _log.info("stopping: no new jobs, %d to finish", jobs.active, extra=about(Event.STOPPING))
         self._service.stop_taking()
-        deadline = time.monotonic() + self._config.drain_timeout_s
+        deadline = time.monotonic() + self._configuration.now.drain_timeout_s
         while jobs.active and self._stop_signals < 2 and self._fatal is None and time.monotonic() < deadline:
             await asyncio.sleep(_DRAIN_POLL_S)
         if jobs.active:
@@ -167,7 +176,7 @@ class Supervisor:
 
     @property
     def _answers_to_come(self) -> bool:
-        return self._service.jobs.untold or (self._server is not None and self._server.writing)
+        return self._service.jobs.untold or self._server.writing
 
     async def _until(self, done: Callable[[], bool]) -> None:
         """Wait until `done()`, or until the daemon is to stop."""
@@ -179,11 +188,28 @@ class Supervisor:
 
     def _up(self, child: Child) -> None:
         worker = child.worker
-        _log.info("the %s process is up (pid %d)", _name(worker), child.process.pid)
+        _log.info(
+            "the %s process is up (pid %d)", worker.name, child.process.pid, extra=about(Event.CHILD_UP)
+        )
         if worker.role is Role.INGEST:
             self._intake.ingest_up()
         self._dispatcher.feed(WorkerUp(worker))
         self._changed.set()
+
+    def _stalled(self, worker: Worker, doing: Doing | None, why: str) -> None:
+        """A child is being ended; a file that it waited for is refused, for the next one would wait too."""
+        if worker.role is Role.INGEST and doing is not None and doing.ticket is not None:
+            self._intake.stalled(doing.ticket, why)
+
+    def _stuck(self, worker: Worker, reason: str) -> None:
+        self._dispatcher.feed(WorkerStuck(worker, reason))
+
+    def _patience(self) -> Patience:
+        return Patience(self._configuration.now.limits, self._scheduler.memory.limit_bytes, self._shape_of)
+
+    def _shape_of(self, partition: PartitionId) -> CircuitShape | None:
+        held = (stage.partitions.get(partition) for stage in self._scheduler.stages)
+        return next((p.job.circuit.shape for p in held if p is not None), None)
 
     def _down(self, worker: Worker, reason: str) -> None:
         if worker.role is Role.INGEST:
@@ -202,7 +228,7 @@ class Supervisor:
         elif isinstance(message, orders.KeysHeld | orders.KeyMoved | orders.CacheUsed):
             self._keys.hear(message)
         elif not self._dispatcher.hear(worker, message):
-            _log.error("the %s process sent an unexpected %s", _name(worker), type(message).__name__)
+            _log.error("the %s process sent an unexpected %s", worker.name, type(message).__name__)
 
     def _give_up(self, error: BootFailed) -> None:
         self._fail(error)
@@ -214,10 +240,9 @@ class Supervisor:
         if slot.ready is not None:
             self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
 
-    def _working(self, partition: PartitionId, phase: Phase) -> None:
+    def _working(self, partition: PartitionId, phase: Phase | None) -> None:
         job = self._scheduler.jobs.get(partition.job)
-        if job is not None:
-            self._service.jobs.working(partition, phase, job.done)
+        self._service.working(partition, phase, None if job is None else job.done)
 
     def _proving(self, circuit: str) -> bool:
         """Whether the gpu process has a partition of this circuit."""
@@ -234,12 +259,30 @@ class Supervisor:
             _log.info("%s", signal.Signals(number).name)
         self._changed.set()
 
+    def _hang_up(self) -> None:
+        """Read the configuration again; in a terminal, stop with it."""
+        if os.isatty(0):
+            self._stop_signal(signal.SIGHUP)
+        else:
+            self._manager.hang_up()
+
+    def _reloaded(self) -> requests.Reloaded:
+        changes = self._manager.reload()
+        return requests.Reloaded((*changes.live, *changes.at_restart), changes.at_restart)
+
+    def _booting(self) -> str:
+        slots = self._roster.slots
+        return f"{sum(slot.ready is not None for slot in slots)} of {len(slots)} processes are up"
+
+    def _payload_limit(self) -> int:
+        return self._configuration.now.limits.payload_bytes
+
     def _tick(self, due: float) -> None:
         """Once a second: the unit's status line, and children that have fallen silent."""
         now = time.monotonic()
-        self._roster.end_silent(now, late_s=now - due)
+        self._roster.end_overdue(now, now - due, self._patience())
         self._service.jobs.forget_old(now)
-        self._notifier.status(status_line(self._daemon()))
+        self._manager.status(status_line(self._daemon()))
         self._loop.call_later(_TICK_S, self._tick, now + _TICK_S)
 
     def _broken(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -254,7 +297,7 @@ class Supervisor:
 
     def _daemon(self) -> Daemon:
         return Daemon(
-            state="draining" if self._service.draining else "ready",
+            state="draining" if self._service.taking.draining else "ready",
             uptime_s=time.monotonic() - self._started_at,
             backend=self._backend,
             roster=self._roster,
@@ -264,38 +307,4 @@ class Supervisor:
         )
 
     def _report(self, reply: Reply) -> requests.Status:
-        return report(self._daemon(), reply.peer)
-
-
-def _settings(config: Config, backend: Choice, lock_fd: int) -> list[Settings]:
-    def of(role: Role, index: int, threads: int) -> Settings:
-        return Settings(
-            role=role,
-            index=index,
-            threads=threads,
-            state_dir=config.state_dir,
-            log_level=logging.getLevelName(logging.getLogger().level),
-            backend=str(backend.backend),
-            witness_seconds=config.limits.witness_time_s,
-            witness_bytes=config.limits.witness_memory_bytes,
-            lock_fd=lock_fd,
-        )
-
-    synthesis = config.synthesis
-    return [
-        of(Role.INGEST, 0, synthesis.threads * synthesis.workers),
-        *(of(Role.SYNTHESIS, index, synthesis.threads) for index in range(synthesis.workers)),
-        of(Role.GPU, 0, config.gpu.threads),
-    ]
-
-
-def _name(worker: Worker) -> str:
-    return f"{worker.role} {worker.index}" if worker.role is Role.SYNTHESIS else str(worker.role)
-
-
-def _raise_file_limit() -> int:
-    """Take all the descriptors that the system allows; how many of them clients' files may use."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, 1 << 16) if hard != resource.RLIM_INFINITY else 1 << 16
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(64, (wanted - _OWN_FILES) // 2)
+        return report(self._daemon(), reply)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from cuzkd.config import SOCKET_NAME, SOCKET_PATH_MAX
+from cuzkd.config import CTL_SOCKET_NAME, SOCKET_NAME, SOCKET_PATH_MAX
 from cuzkd.errors import BadConfig
 
 _ROOT_UID = 0
@@ -31,6 +31,11 @@ class Directories:
         return self.runtime / SOCKET_NAME
 
     @property
+    def control_socket(self) -> Path:
+        """The operators' socket."""
+        return self.runtime / CTL_SOCKET_NAME
+
+    @property
     def instance_lock(self) -> Path:
         """Held by the one supervisor of this runtime directory; contains its pid."""
         return self.runtime / "cuzkd.lock"
@@ -42,8 +47,11 @@ class Directories:
 
     @property
     def spool(self) -> Path:
-        """Payloads of the jobs that are not finished; private to the daemon."""
-        return self.runtime / "spool"
+        """Payloads of the jobs that are not finished; private to the daemon.
+
+        They may be large, and the runtime directory is often in memory that the whole system needs.
+        """
+        return self.state / "spool"
 
     @property
     def state_lock(self) -> Path:
@@ -54,6 +62,11 @@ class Directories:
     def names(self) -> Path:
         """The file of circuits' names."""
         return self.state / "names.json"
+
+    @property
+    def job_numbers(self) -> Path:
+        """The file of a number that no job has had."""
+        return self.state / "next-job"
 
     @property
     def segment_prefix(self) -> str:
@@ -70,16 +83,16 @@ def prepare(runtime: Path, state: Path) -> Directories:
             f"{error.filename}: {error.strerror}", advice="choose a directory that the daemon's user can make"
         ) from error
     # links in the path may have made it longer than the configuration's was
-    if len(os.fsencode(found.socket)) > SOCKET_PATH_MAX:
+    if len(os.fsencode(found.control_socket)) > SOCKET_PATH_MAX:
         raise BadConfig(
-            f"the socket's path {found.socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
+            f"the socket's path {found.control_socket} is longer than Unix sockets allow ({SOCKET_PATH_MAX} bytes)",
             advice="choose a shorter --runtime-dir",
         )
     return found
 
 
 def empty_spool(directories: Directories) -> None:
-    """Remove whatever an earlier daemon left, and make the spool anew; only under the instance lock.
+    """Remove whatever an earlier daemon left, and make the spool anew; only under both locks.
 
     `BadConfig` names what cannot be made, or what is in its place and is no spool.
     """
@@ -88,7 +101,7 @@ def empty_spool(directories: Directories) -> None:
         directories.spool.mkdir(mode=0o700)
     except OSError as error:
         raise BadConfig(
-            f"{error.filename}: {error.strerror}", advice="make room for the spool in the runtime directory"
+            f"{error.filename}: {error.strerror}", advice="make room for the spool in the state directory"
         ) from error
 
 

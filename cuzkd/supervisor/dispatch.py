@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from cuzkd.errors import CuzkdError, from_wire
+from cuzkd.errors import CuzkdError
 from cuzkd.events import (
     Command,
     CompleteJob,
@@ -44,7 +44,7 @@ class Dispatcher:
         roster: Roster,
         segments: Segments,
         order_of: Callable[[Synthesize], orders.SynthesizeOrder | None],
-        working: Callable[[PartitionId, Phase], None],
+        working: Callable[[PartitionId, Phase | None], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
         self._scheduler = scheduler
@@ -80,6 +80,8 @@ class Dispatcher:
             self.feed(event)
         if isinstance(event, PhaseReported):
             self._working(event.partition, event.phase)
+        elif isinstance(event, Proved):
+            self._working(event.partition, None)
         return event is not None or isinstance(message, orders.Heartbeat)
 
     @staticmethod
@@ -90,7 +92,7 @@ class Dispatcher:
             case orders.SegmentReady(segment=segment, pinned=pinned):
                 return SegmentPrepared(worker, segment, pinned)
             case orders.SegmentUnusable(segment=segment, failure=failure):
-                return SegmentFailed(segment, error_of(failure), worker)
+                return SegmentFailed(segment, failure.error(), worker)
             case orders.SynthesisDone(partition=partition, handle=handle):
                 return Synthesized(worker, partition, handle)
             case orders.SegmentRead(handle=handle):
@@ -98,7 +100,7 @@ class Dispatcher:
             case orders.ProofDone(partition=partition, proof=proof, public=public):
                 return Proved(worker, partition, proof, public)
             case orders.StageFailed(partition=partition, failure=failure):
-                return PartitionFailed(worker, partition, error_of(failure))
+                return PartitionFailed(worker, partition, failure.error())
             case _:
                 return None
 
@@ -141,8 +143,3 @@ class Dispatcher:
         for slot in (*self._roster.of(Role.SYNTHESIS), *self._roster.of(Role.GPU)):
             if slot.ready is not None:
                 self._roster.order(slot.ready.worker, message)
-
-
-def error_of(failure: messages.Failure) -> CuzkdError:
-    """The error that a child described."""
-    return from_wire(failure.code, failure.message, failure.advice)

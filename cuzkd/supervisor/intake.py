@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cuzkd.errors import CuzkdError, InternalError, Poisoned, from_wire
+from cuzkd.errors import CuzkdError, InternalError, Poisoned, Unavailable
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.orders import Compiled, Discard, IngestFailed, IngestProgress, ProgramKept
 from cuzkd.registry import Artefacts
@@ -22,6 +22,7 @@ from cuzkd.supervisor.directories import remove_payload
 from cuzkd.supervisor.submission import DONE_BY, IngestAnswer, IngestOrder, Order, Submission
 
 _WINDOW = 4
+_STALLED_ADVICE = "see whether the file system that it lies on answers (limits.read_stall), then submit it again"
 _MAX_ATTEMPTS = 3
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Needed:
 class Intake:
     """Gives orders to the ingest process and tells every submission what became of it."""
 
-    def __init__(self, limit_bytes: int, send: SendOrder, needed: Callable[[], Needed]) -> None:
+    def __init__(self, limit_bytes: Callable[[], int], send: SendOrder, needed: Callable[[], Needed]) -> None:
         self._limit_bytes = limit_bytes
         self._send = send
         self._needed = needed
@@ -60,6 +61,10 @@ class Intake:
     def pending(self) -> int:
         """How many submissions are neither accepted nor refused."""
         return len(self._live)
+
+    def pending_of(self, uid: int) -> int:
+        """How many of a user's submissions are neither accepted nor refused."""
+        return sum(submission.reply.peer.uid == uid for submission in self._live.values())
 
     @property
     def open_files(self) -> int:
@@ -110,6 +115,13 @@ class Intake:
                 if submission not in self._turns:
                     self._turns.appendleft(submission)
 
+    def stalled(self, ticket: int, why: str) -> None:
+        """The process that reads this order's file is being ended, for it got nowhere: that is not tried again."""
+        order = self._under_way.get(ticket)
+        if order is not None and not order.submission.dropped:
+            told = f"{order.file.name} was not read to its end: {why}"
+            self._refuse(order.submission, Unavailable(told, advice=_STALLED_ADVICE))
+
     def answered(self, answer: IngestAnswer | IngestFailed) -> None:
         """Take one answer of the ingest process."""
         order = self._under_way.pop(answer.ticket, None)
@@ -141,8 +153,7 @@ class Intake:
         if submission.dropped:
             order.discard()
         elif isinstance(answer, IngestFailed):
-            failure = answer.failure
-            self._refuse(submission, from_wire(failure.code, failure.message, failure.advice))
+            self._refuse(submission, answer.failure.error())
         elif not isinstance(answer, DONE_BY[order.work]):
             self._refuse(submission, InternalError("the ingest process answered another order"))
         else:
@@ -184,7 +195,7 @@ class Intake:
             ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
             self._under_way[ticket] = order
             try:
-                self._send(order.message(ticket, self._limit_bytes), order.file.fd)
+                self._send(order.message(ticket, self._limit_bytes()), order.file.fd)
             except OutOfDescriptors as error:
                 order.submission.orders.append(self._under_way.pop(ticket))
                 self._refuse(order.submission, error)

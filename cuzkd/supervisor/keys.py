@@ -9,7 +9,6 @@ from cuzkd.ipc.messages import Message
 from cuzkd.ipc.orders import Cache, CacheUsed, DropKey, KeyMoved, KeysHeld, LoadKey
 from cuzkd.ipc.requests import Residency
 from cuzkd.model import CircuitRef
-from cuzkd.supervisor.dispatch import error_of
 
 Moved = Callable[[CuzkdError | None], None]
 """Is told when the key has come or gone, or why not."""
@@ -52,7 +51,7 @@ class Keys:
             case KeyMoved(ticket=ticket, failure=failure):
                 moved = self._asked.pop(ticket, None)
                 if moved is not None:
-                    moved(None if failure is None else error_of(failure))
+                    moved(None if failure is None else failure.error())
 
     def gpu_down(self) -> None:
         """The gpu process is dead, and with it all that the device held."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import Counter
 from dataclasses import dataclass
 
 from cuzkd import __version__
-from cuzkd.ipc.peer import Peer
 from cuzkd.ipc.pool import SegmentState
-from cuzkd.ipc.requests import JobStatus, PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.requests import PoolStatus, Status, WorkerStatus
+from cuzkd.ipc.segment import SHM_DIR, free_bytes
+from cuzkd.memory import Memory
 from cuzkd.model import JobState, Role
+from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.backend import Choice
-from cuzkd.supervisor.children import Roster, Slot
-from cuzkd.supervisor.jobs import Job, status_of
+from cuzkd.supervisor.children import Roster
 from cuzkd.supervisor.keys import Keys
 from cuzkd.supervisor.service import ClientService
+from cuzkd.supervisor.slots import Slot
+
+_JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,12 @@ class Daemon:
     keys: Keys
 
 
-def report(daemon: Daemon, peer: Peer) -> Status:
+def report(daemon: Daemon, reply: Reply) -> Status:
     """The report that this peer may see: its own jobs, everybody's counters."""
     [gpu] = daemon.roster.of(Role.GPU)
     scheduler, service = daemon.scheduler, daemon.service
+    now, ended = time.monotonic(), service.jobs.ended
+    jobs = itertools.islice(service.jobs.told_to(reply), _JOBS)
     return Status(
         version=__version__,
         pid=os.getpid(),
@@ -45,11 +52,11 @@ def report(daemon: Daemon, peer: Peer) -> Status:
         backend=str(daemon.backend.backend),
         device=gpu.ready.device if gpu.ready is not None else "",
         workers=tuple(_worker(slot) for slot in daemon.roster.slots),
-        pool=_pool(scheduler),
-        jobs=tuple(_job(job, scheduler) for job in service.jobs.visible_to(peer)),
-        jobs_done=service.jobs.done,
-        jobs_failed=service.jobs.failed,
-        jobs_refused=service.refused,
+        pool=pool_status(scheduler),
+        jobs=tuple(job.status(now) for job in jobs),
+        jobs_done=ended[JobState.DONE],
+        jobs_failed=ended[JobState.FAILED],
+        jobs_refused=service.admission.refused,
         partitions_proved=scheduler.counters.partitions_proved,
         partitions_retried=scheduler.counters.partitions_retried,
         circuits_compiled=service.intake.circuits_compiled,
@@ -60,47 +67,70 @@ def report(daemon: Daemon, peer: Peer) -> Status:
         key_loads=daemon.keys.loads,
         key_hits=daemon.keys.hits,
         degraded=degraded(daemon),
+        jobs_cancelled=ended[JobState.CANCELLED],
     )
 
 
 def degraded(daemon: Daemon) -> tuple[str, ...]:
     """Why not all is well."""
     reasons = [] if daemon.backend.degraded is None else [daemon.backend.degraded]
-    reasons += [
-        f"the {slot.name} process is being replaced" for slot in daemon.roster.slots if not slot.ready
-    ]
-    if daemon.scheduler.memory.lowered:
-        reasons.append("shared memory ran out before pool.limit did: the pool is smaller than configured")
+    reasons += [_missing(slot) for slot in daemon.roster.slots if slot.stuck or not slot.ready]
+    reasons += _short_of_memory(daemon.scheduler.memory)
     if daemon.scheduler.device_suspect:
         reasons.append("the device has made wrong proofs of one partition twice: it is suspect")
     return tuple(reasons)
 
 
+def _short_of_memory(memory: Memory) -> list[str]:
+    """Why the pool is not, or could not become, as large as it is configured."""
+    if memory.lowered:
+        return ["shared memory ran out before pool.limit did: the pool is smaller than configured"]
+    wanted, free = memory.limit_bytes - memory.pool.size_bytes, free_bytes()
+    if free >= wanted:
+        return []
+    told = f"pool.limit is {memory.limit_bytes} bytes, of which {wanted} are not used yet"
+    return [f"{told}, but {SHM_DIR} has only {free} bytes free"]
+
+
+def _missing(slot: Slot) -> str:
+    if slot.stuck and slot.child is not None:
+        pid = slot.child.process.pid
+        return f"the {slot.name} process (pid {pid}) cannot be ended: its place is lost until the kernel lets it go"
+    return f"the {slot.name} process is being replaced"
+
+
 def status_line(daemon: Daemon) -> str:
     """One line for `systemctl status`."""
-    jobs = daemon.service.jobs
-    pool = _pool(daemon.scheduler)
-    line = f"{daemon.state}: {jobs.active} jobs, {jobs.done} done, pool {pool.leased}/{pool.segments}"
+    scheduler, ended = daemon.scheduler, daemon.service.jobs.ended
+    states = Counter(job.state for job in scheduler.jobs.values())
+    pool = pool_status(scheduler)
+    line = (
+        f"{daemon.state}: {states[JobState.RUNNING]} proving, {states[JobState.QUEUED]} queued, "
+        f"{ended[JobState.DONE]} done, pool {pool.leased}/{pool.segments}"
+    )
     reasons = degraded(daemon)
     return f"{line}; degraded: {reasons[0]}" if reasons else line
 
 
 def _worker(slot: Slot) -> WorkerStatus:
     child = slot.child
-    partition, phase = slot.doing or (None, None)
+    partition = phase = None
+    if slot.doing is not None:
+        partition, phase = slot.doing.partition, slot.doing.phase
     return WorkerStatus(
         role=slot.settings.role,
         index=slot.settings.index,
         pid=0 if child is None else child.process.pid,
         incarnation=slot.incarnation,
         restarts=max(0, slot.incarnation - 1),
-        ready=slot.ready is not None,
+        ready=slot.ready is not None and not slot.stuck,
         partition=partition,
         phase=phase,
     )
 
 
-def _pool(scheduler: Scheduler) -> PoolStatus:
+def pool_status(scheduler: Scheduler) -> PoolStatus:
+    """The segment pool as it is told."""
     pool = scheduler.memory.pool
     states = Counter(segment.state for segment in pool)
     return PoolStatus(
@@ -115,9 +145,3 @@ def _pool(scheduler: Scheduler) -> PoolStatus:
         reused=pool.reused,
         stale_handles=scheduler.stale,
     )
-
-
-def _job(job: Job, scheduler: Scheduler) -> JobStatus:
-    scheduled = scheduler.jobs.get(job.number)
-    state, done = (JobState.QUEUED, 0) if scheduled is None else (scheduled.state, scheduled.done)
-    return status_of(job, state, done, time.monotonic())

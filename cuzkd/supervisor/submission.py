@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cuzkd.attachment import Attachment
 from cuzkd.circom.inputs import InputLimits
-from cuzkd.connection import Attachment, Reply
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.orders import (
     Compile,
@@ -27,6 +27,7 @@ from cuzkd.ipc.orders import (
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.model import CircuitRef
 from cuzkd.registry import Artefacts
+from cuzkd.reply import Reply
 from cuzkd.supervisor.directories import remove_payload
 
 IngestOrder = Compile | KeepProgram | KeepConstraints | Spool

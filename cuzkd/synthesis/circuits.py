@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from cuzkd.circom.kept import open_program
 from cuzkd.circom.wasm import WitnessProgram
@@ -16,35 +13,7 @@ from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.formats.constraints import KeptConstraints, open_constraints
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef
-
-_T = TypeVar("_T")
-
-
-class Recent(Generic[_T]):
-    """At most `capacity` things by digest; the least recently used one is dropped first."""
-
-    def __init__(self, drop: Callable[[_T], None] = lambda _: None, capacity: int = 8) -> None:
-        self._drop = drop
-        self._capacity = capacity
-        self._open: OrderedDict[str, _T] = OrderedDict()
-
-    def get(self, digest: str, make: Callable[[], _T]) -> _T:
-        """The thing, made now if it was not there."""
-        thing = self._open.get(digest)
-        if thing is None:
-            if len(self._open) >= self._capacity:
-                self._drop(self._open.popitem(last=False)[1])
-            thing = self._open[digest] = make()
-        self._open.move_to_end(digest)
-        return thing
-
-    def forget(self, digest: str | None) -> None:
-        """Drop the thing, if there is one."""
-        if digest is not None and digest in self._open:
-            self._drop(self._open.pop(digest))
-
-    def __contains__(self, digest: str) -> bool:
-        return digest in self._open
+from cuzkd.recent import Recent
 
 
 class OpenCircuits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.formats.constraints import KeptConstraints
 from cuzkd.kernels.evaluate import evaluate_constraints as kernel
+from cuzkd.pulse import PULSE
 from cuzkd.vectors import Vectors
 
 
@@ -18,6 +19,7 @@ def evaluate_constraints(
     seen when the proof is verified.
     """
     of_c = circuit.matrix_c if constraints is None else constraints.c
+    PULSE.step()
     return kernel(
         circuit.ref.shape.curve,
         circuit.matrix_a,

@@ -20,9 +20,10 @@ from cuzkd.ipc.orders import (
     SynthesisDone,
     SynthesizeOrder,
 )
-from cuzkd.logs import PartitionLog
+from cuzkd.logs import Event, PartitionLog
 from cuzkd.mappings import Mappings
 from cuzkd.model import Phase, Role
+from cuzkd.pulse import PULSE
 from cuzkd.synthesis.circuits import OpenCircuits
 from cuzkd.synthesis.evaluate import evaluate_constraints
 from cuzkd.synthesis.witness import compute_witness, read_partition
@@ -69,7 +70,8 @@ class SynthesisHandler:
             segment = self._mappings.map(order.handle.segment, order.handle.size_bytes)
             with segment.view() as memory:
                 cost = self._fill(memory, order)
-        PartitionLog(_log, order.partition).info("synthesized in %s: %s", stopwatch, cost)
+        log = PartitionLog(_log, order.partition)
+        log.info("synthesized in %s: %s", stopwatch, cost, event=Event.SYNTHESIZED, times=stopwatch.seconds)
         self._runtime.send(SynthesisDone(self._runtime.args.incarnation, order.partition, order.handle))
 
     def _fill(self, memory: memoryview, order: SynthesizeOrder) -> str:
@@ -81,6 +83,7 @@ class SynthesisHandler:
         vectors = vectors_in(memory, order.handle, ref.shape)
         if self._fill_witness(vectors, order):
             return f"read with its evaluations in {time.monotonic() - begin:.3f} s"
+        PULSE.step()
         witness_s = time.monotonic() - begin
         broken = evaluate_constraints(circuit, vectors, self._runtime.args.threads, constraints)
         if broken is not None:

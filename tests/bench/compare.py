@@ -94,7 +94,8 @@ def cuzkd_seconds(zkey: Path, wtns: Path, rounds: int) -> tuple[float, int]:
     """Median seconds of a job, and the memory that the daemon's processes took above idle."""
     with tempfile.TemporaryDirectory(prefix="cuzkd-bench-") as folder:
         runtime = Path(folder) / "run"
-        command = [sys.executable, "-m", "cuzkd", "serve", "--runtime-dir", str(runtime), "--backend", "host"]
+        places = [f"--runtime-dir={runtime}", f"--state-dir={Path(folder) / 'state'}"]
+        command = [sys.executable, "-m", "cuzkd", "serve", *places, "--backend", "host"]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as daemon:
             try:
                 return _measure(runtime / "cuzkd.sock", daemon.pid, zkey, wtns, rounds)

@@ -14,7 +14,6 @@ from cuzkd.circom.wasm import WitnessProgram
 from cuzkd.errors import AssertionFailed, CuzkdError, MissingSignal, UnknownSignal, WrongValueCount, from_wire
 from tests.circom.programs import BN254_R, HERE, witness
 
-WITH_PROGRAM = [case for case in fixtures.all_cases() if case.wasm is not None]
 _WTNS_PREAMBLE_BYTES = 76
 
 GOOD: dict[str, object] = {
@@ -31,9 +30,8 @@ def signals() -> WitnessProgram:
     return WitnessProgram.load(HERE / "data" / "signals.wasm")
 
 
-@fixtures.each(WITH_PROGRAM)
+@fixtures.each(fixtures.all_cases())
 def test_a_circuits_inputs_give_exactly_its_witness(case: fixtures.Case) -> None:
-    assert case.wasm is not None
     program = WitnessProgram.load(case.wasm)
     expected = case.witness.read_bytes()[_WTNS_PREAMBLE_BYTES:]
     assert program.num_vars * 32 == len(expected)
@@ -44,13 +42,12 @@ def test_a_circuits_inputs_give_exactly_its_witness(case: fixtures.Case) -> None
     assert not any(segment[-32:])
 
 
-BAD = [case for case in WITH_PROGRAM if (case.path / "input.bad.json").exists()]
+BAD = [case for case in fixtures.all_cases() if (case.path / "input.bad.json").exists()]
 
 
 @pytest.mark.skipif(not BAD, reason="the larger set is not here")
 @fixtures.each(BAD)
 def test_inputs_that_break_an_assertion_name_its_template_and_line(case: fixtures.Case) -> None:
-    assert case.wasm is not None
     program = WitnessProgram.load(case.wasm)
     with pytest.raises(AssertionFailed, match=r"template MerkleProof_\d+ line: 26"):
         witness(program, (case.path / "input.bad.json").read_bytes())

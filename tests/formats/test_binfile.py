@@ -88,7 +88,7 @@ def test_a_descriptor_that_cannot_be_read_is_an_error_of_the_file(tmp_path: Path
         os.close(fd)
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_refused():
+def test_fault_22_a_file_that_shrinks_while_it_is_read_is_refused():
     def shrink(fd: int) -> None:
         file = open_container(fd, "f", PLAIN)
         os.ftruncate(fd, 30)

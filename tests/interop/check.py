@@ -1,8 +1,9 @@
 """Checks a daemon against the real snarkjs; usage: check.py FOLDER_WITH_NODE_MODULES (see scripts/interop).
 
-For every case: 20 `cuzkctl prove` at once over one socket, each proof valid in snarkjs (and invalid with
-another public input), each public.json and the exported verification key byte-identical to snarkjs' own,
-and one proof verified by the snarkjs program itself.
+For every case, from its witness and from its inputs: 20 `cuzkctl prove` at once over one socket, each proof valid
+in snarkjs (and invalid with another public input), each public.json and the exported verification key
+byte-identical to snarkjs' own, and one proof verified by the snarkjs program itself. One proof more is made by the
+example client that `ipc/PROTOCOL.md` names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,7 @@ PARALLEL = 20
 START_LIMIT_S = 60
 COMMAND_LIMIT_S = 300
 BIN = Path(sys.executable).parent
+EXAMPLE = TESTS.parent / "ipc" / "example.mjs"
 
 
 @dataclass
@@ -59,7 +62,9 @@ def label(case: Case) -> str:
 def start_daemon(runtime_dir: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         daemon = subprocess.Popen(
-            [BIN / "cuzkd", "serve", "--runtime-dir", runtime_dir], stdout=output, stderr=subprocess.STDOUT
+            [BIN / "cuzkd", "serve", "--runtime-dir", runtime_dir, "--state-dir", runtime_dir / "state"],
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     limit = time.monotonic() + START_LIMIT_S
     while run(BIN / "cuzkctl", "--socket", runtime_dir / "cuzkd.sock", "status").returncode:
@@ -71,27 +76,47 @@ def start_daemon(runtime_dir: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def prove_case(case: Case, out: Path, socket: Path, tally: Tally) -> None:
-    """20 proofs of a case at once, each by its own cuzkctl."""
+    """20 proofs of a case at once from its witness, then 20 from its inputs, each by its own cuzkctl."""
+    ways = {
+        "witness": ("--zkey", case.zkey, "--wtns", case.witness),
+        "inputs": ("--zkey", case.zkey, "--wasm", case.wasm, "--r1cs", case.r1cs, "--input", case.input),
+    }
 
-    def prove(index: int) -> subprocess.CompletedProcess[str]:
-        files = ("--zkey", case.zkey, "--wtns", case.witness)
-        return run(BIN / "cuzkctl", "--socket", socket, "prove", *files, "-o", out / str(index))
+    def prove(name: str, files: Sequence[object]) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "cuzkctl", "--socket", socket, "prove", *files, "-o", out / name)
 
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        for index, done in enumerate(pool.map(prove, range(PARALLEL))):
-            name = f"{label(case)} #{index}"
+    for way, files in ways.items():
+        names = [f"{way}-{index}" for index in range(PARALLEL)]
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            answers = list(pool.map(lambda name: prove(name, files), names))  # noqa: B023  # done in this turn
+        for index, done in zip(names, answers, strict=True):
+            name = f"{label(case)} {index}"
             tally.expect(done.returncode == 0, f"{name}: cuzkctl prove exits 0: {done.stderr.strip()}")
-            public = out / str(index) / "public.json"
+            public = out / index / "public.json"
             same = public.exists() and public.read_bytes() == case.public.read_bytes()
             tally.expect(same, f"{name}: public.json is the one that snarkjs writes")
 
 
+def prove_by_example(case: Case, out: Path, socket: Path, tally: Tally) -> None:
+    """One proof by the example client of ipc/PROTOCOL.md, which shares no code with cuzkd."""
+    done = run("node", EXAMPLE, socket, case.zkey, case.witness)
+    tally.expect(done.returncode == 0, f"{label(case)}: the example client exits 0: {done.stderr.strip()}")
+    if done.returncode == 0:
+        made = json.loads(done.stdout)
+        folder = out / "example"
+        folder.mkdir(parents=True)
+        (folder / "proof.json").write_text(json.dumps(made["proof"]))
+        (folder / "public.json").write_text(json.dumps(made["publicSignals"]))
+        same = made["publicSignals"] == json.loads(case.public.read_text())
+        tally.expect(same, f"{label(case)}: the example client prints the public inputs")
+
+
 def claims(case: Case, out: Path) -> list[dict[str, object]]:
     """What snarkjs is to say of the case's proofs, and of the first one beside a wrong public input."""
-    made = [out / str(index) for index in range(PARALLEL) if (out / str(index) / "proof.json").exists()]
+    made = sorted(path.parent for path in out.glob("*/proof.json"))
     asked: list[dict[str, object]] = [
         {
-            "name": f"{label(case)} #{folder.name}",
+            "name": f"{label(case)} {folder.name}",
             "vkey": str(case.verification_key),
             "proof": str(folder / "proof.json"),
             "public": str(folder / "public.json"),
@@ -128,7 +153,13 @@ def check_program(case: Case, out: Path, snarkjs: Path, tally: Tally) -> None:
     tally.expect(same, f"{label(case)}: the verification key is the one that snarkjs exports")
 
     done = run(
-        "node", snarkjs, "groth16", "verify", theirs, out / "0" / "public.json", out / "0" / "proof.json"
+        "node",
+        snarkjs,
+        "groth16",
+        "verify",
+        theirs,
+        out / "witness-0" / "public.json",
+        out / "witness-0" / "proof.json",
     )
     tally.expect(
         done.returncode == 0 and "OK!" in done.stdout, f"{label(case)}: snarkjs groth16 verify says OK"
@@ -148,7 +179,8 @@ def main() -> int:
             for case in cases:
                 start = time.monotonic()
                 prove_case(case, work / label(case), work / "run" / "cuzkd.sock", tally)
-                print(f"{label(case)}: {PARALLEL} proofs in {time.monotonic() - start:.1f} s", flush=True)
+                prove_by_example(case, work / label(case), work / "run" / "cuzkd.sock", tally)
+                print(f"{label(case)}: {2 * PARALLEL} proofs in {time.monotonic() - start:.1f} s", flush=True)
         finally:
             daemon.terminate()
             daemon.wait(START_LIMIT_S)

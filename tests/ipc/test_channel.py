@@ -221,7 +221,7 @@ def test_closing_inside_the_loop_ends_the_iteration(looped) -> None:
 
 
 def test_the_peer_is_who_the_kernel_says(pair) -> None:
-    assert peer_of(pair[0]) == Peer(os.getpid(), os.geteuid(), os.getegid())
+    assert peer_of(pair[0]) == Peer(os.getpid(), os.geteuid(), os.getegid(), frozenset(os.getgroups()))
 
 
 def test_the_faces_set_the_sockets_mode_that_they_need(pair) -> None:

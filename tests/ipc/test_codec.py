@@ -50,11 +50,11 @@ def test_every_message_survives_the_trip(cls: type[Message], data: st.DataObject
     ("message", "request_id", "frame"),
     [
         (
-            Failure("busy", "full", "wait", True),
+            Failure("busy", "full", "wait", True, 2.0),
             3,
-            "c55a0100 0100 0000 2f000000 03000000"
-            "84 a4636f6465 a462757379 a76d657373616765 a466756c6c a6616476696365 a477616974"
-            "a9726574727961626c65 c3",
+            "c55a0100 0100 0000 46000000 03000000"
+            "85 a4636f6465 a462757379 a76d657373616765 a466756c6c a6616476696365 a477616974"
+            "a9726574727961626c65 c3 ad72657472795f61667465725f73 cb4000000000000000",
         ),
         (
             JobWait(5, 1.5, progress=False),
@@ -63,11 +63,11 @@ def test_every_message_survives_the_trip(cls: type[Message], data: st.DataObject
             "83 a36a6f62 05 a974696d656f75745f73 cb3ff8000000000000 a870726f6772657373 c2",
         ),
         (
-            Heartbeat(2, PartitionId(9, 300), Phase.MSM, 0),
+            Heartbeat(2, PartitionId(9, 300), None, Phase.MSM, 0),
             0,
-            "c55a0100 4100 0000 3b000000 00000000"
-            "84 ab696e6361726e6174696f6e 02 a9706172746974696f6e 82 a36a6f62 09 a5696e646578 cd012c"
-            "a57068617365 a36d736d a870726f6772657373 00",
+            "c55a0100 4100 0000 43000000 00000000"
+            "85 ab696e6361726e6174696f6e 02 a9706172746974696f6e 82 a36a6f62 09 a5696e646578 cd012c"
+            "a67469636b6574 c0 a57068617365 a36d736d a870726f6772657373 00",
         ),
     ],
     ids=["failure", "client", "child"],
@@ -95,7 +95,7 @@ def test_a_frame_is_these_bytes(message: Message, request_id: int, frame: str) -
         (b"\x81\xa9timeout_s\xca\x3f\x80\x00\x00", "timeout_s: expected float, got 32-bit float"),
     ],
 )
-def test_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
+def test_fault_18_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
     with pytest.raises(BadRequest) as caught:
         decode_payload(JobWait, payload)
     assert why in str(caught.value)
@@ -117,7 +117,9 @@ def test_malformed_msgpack_is_refused(payload: bytes, why: str) -> None:
         ({1: 1, "timeout_s": None}, "the message: expected str, got int"),
     ],
 )
-def test_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(fields: Any, why: str) -> None:
+def test_fault_18_a_field_that_is_not_what_its_annotation_says_is_refused_by_name(
+    fields: Any, why: str
+) -> None:
     with pytest.raises(BadRequest) as caught:
         decode_fields(JobWait, fields)
     assert str(caught.value) == f"JobWait: {why}"
@@ -128,7 +130,7 @@ def test_a_repeated_field_is_refused() -> None:
         decode_payload(JobWait, b"\x83\xa3job\x01\xa3job\x01\xa9timeout_s\xc0")
 
 
-def test_trailing_bytes_are_refused() -> None:
+def test_fault_18_trailing_bytes_are_refused() -> None:
     header, payload = split(codec.encode(StatusRequest()))
     with pytest.raises(BadRequest, match="StatusRequest: the message: 1 bytes follow the message"):
         codec.decode(header, payload + b"\xc0")
@@ -165,7 +167,7 @@ def test_an_array_over_the_types_limit_is_refused_before_it_is_read() -> None:
         codec.encode(Attach(("",) * 65))
 
 
-def test_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
+def test_fault_18_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
     """Deep nesting and huge counts cost the frame's own size, not what they claim."""
     bombs = [b"\x82\xa4zkey\x00\xa9witnesses" + head * 10_000 for head in (b"\xdd\x00\x00\xff\xff", b"\x91")]
     tracemalloc.start()
@@ -180,7 +182,7 @@ def test_refusing_a_hostile_payload_allocates_about_a_frame() -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_any_corruption_is_refused_or_still_a_message(data: st.DataObject) -> None:
+def test_fault_18_any_corruption_is_refused_or_still_a_message(data: st.DataObject) -> None:
     """Flipped, cut and inserted bytes never raise anything but `BadRequest`."""
     cls = data.draw(st.sampled_from(list(MESSAGES.values())))
     payload = bytearray(codec.encode(data.draw(instances(cls)))[HEADER_BYTES:])

@@ -53,7 +53,7 @@ def test_type_numbers_are_unique_and_complete() -> None:
         (raw_header(number=Attach.TYPE, descriptors=65), "65 descriptors, the limit is 64"),
     ],
 )
-def test_a_header_over_any_limit_is_refused_before_its_payload(header: bytes, why: str) -> None:
+def test_fault_19_a_header_over_any_limit_is_refused_before_its_payload(header: bytes, why: str) -> None:
     decoder = FrameDecoder()
     decoder.feed(header)
     with pytest.raises(BadRequest, match=why):

@@ -23,6 +23,17 @@ def pool_of(*sizes: int, limit: int = 64 * MIB) -> Pool[str]:
     return pool
 
 
+def is_live(pool: Pool[str], handle: Handle) -> bool:
+    segment = pool.get(handle.segment)
+    return segment is not None and segment.handle == handle
+
+
+def holder_of(pool: Pool[str], handle: Handle) -> str | None:
+    segment = pool.get(handle.segment)
+    assert segment is not None
+    return segment.holder
+
+
 def created(pool: Pool[str], size: int) -> Pooled[str]:
     segment = pool.create(size)
     assert segment is not None
@@ -106,16 +117,16 @@ def test_a_leased_segment_cannot_be_removed() -> None:
 def test_the_generation_rises_with_every_lease_and_the_old_handle_is_stale() -> None:
     pool = pool_of(MIB)
     first = leased(pool, MIB)
-    assert pool.check(first)
+    assert is_live(pool, first)
     assert pool.release(first)
     second = leased(pool, MIB)
     assert (first.generation, second.generation) == (1, 2)
-    assert not pool.check(first)
+    assert not is_live(pool, first)
     assert not pool.release(first)
     assert not pool.transfer(first, "gpu")
-    assert pool.stale == 3
-    assert pool.check(second)
-    assert pool.holder_of(second) == "synthesis"
+    assert pool.stale == 2
+    assert is_live(pool, second)
+    assert holder_of(pool, second) == "synthesis"
     assert pool.reused == 1
 
 
@@ -137,12 +148,10 @@ def test_a_handle_that_differs_from_the_issued_one_in_anything_is_dropped(change
     pool = pool_of(MIB)
     handle = leased(pool, MIB)
     forged = dataclasses.replace(handle, **change)
-    assert not pool.check(forged)
     assert not pool.transfer(forged, "thief")
     assert not pool.release(forged)
-    assert pool.holder_of(forged) is None
-    assert pool.stale == 3
-    assert pool.check(handle)
+    assert pool.stale == 2
+    assert is_live(pool, handle)
     pool.validate()
 
 
@@ -157,9 +166,9 @@ def test_a_transfer_changes_the_holder_and_not_the_handle() -> None:
     pool = pool_of(MIB)
     handle = leased(pool, MIB)
     assert pool.transfer(handle, None)
-    assert pool.holder_of(handle) is None
+    assert holder_of(pool, handle) is None
     assert pool.transfer(handle, "gpu")
-    assert pool.holder_of(handle) == "gpu"
+    assert holder_of(pool, handle) == "gpu"
     assert pool.reclaim("synthesis") == []
     assert pool.release(handle)
 
@@ -169,7 +178,7 @@ def test_a_dead_holders_leases_end_and_nobody_elses() -> None:
     dead, alive, also_dead = (leased(pool, MIB, holder) for holder in ("dead", "alive", "dead"))
     assert pool.reclaim("dead") == [dead, also_dead]
     assert not pool.release(dead)
-    assert pool.check(alive)
+    assert is_live(pool, alive)
     assert leased(pool, MIB).generation == 2
     pool.validate()
 
@@ -179,7 +188,7 @@ def test_after_the_gpu_process_is_replaced_every_segment_must_be_prepared_again(
     handle = leased(pool, MIB)
     assert [segment.name for segment in pool.unprepare()] == [f"{PREFIX}0", f"{PREFIX}1"]
     assert pool.lease(MIB, OFFSETS, 1, "w") is None
-    assert pool.check(handle)
+    assert is_live(pool, handle)
     assert pool.release(handle)
     assert [segment.state for segment in pool] == [SegmentState.CREATING] * 2
     assert pool.prepared(handle.segment, pinned=False)

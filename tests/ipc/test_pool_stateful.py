@@ -91,10 +91,6 @@ class PoolMachine(RuleBasedStateMachine):
         known.handle, known.holder = handle, holder
         return handle
 
-    @rule(handle=handles)
-    def check(self, handle: Handle) -> None:
-        assert self.pool.check(handle) == (self.owner(handle) is not None)
-
     @rule(handle=handles, holder=HOLDERS)
     def transfer(self, handle: Handle, holder: str) -> None:
         known = self.owner(handle)
@@ -160,7 +156,9 @@ class PoolMachine(RuleBasedStateMachine):
         for known in self.known.values():
             if known.handle is not None:
                 assert states[known.handle.segment] is SegmentState.LEASED
-                assert self.pool.holder_of(known.handle) == known.holder
+                segment = self.pool.get(known.handle.segment)
+                assert segment is not None
+                assert segment.holder == known.holder
 
 
 PoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=100, deadline=None)

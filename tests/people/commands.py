@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -23,3 +24,13 @@ def run(program: str, *arguments: object, cwd: Path | None = None) -> subprocess
         timeout=LIMIT_S,
         check=False,
     )
+
+
+def has_socket(pid: int) -> bool:
+    """Whether the process has a connection."""
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        # A file may be closed between the listing and the look at it.
+        with contextlib.suppress(FileNotFoundError):
+            if str(path.readlink()).startswith("socket:"):
+                return True
+    return False

@@ -1,4 +1,4 @@
-"""A peer of one connection: a real socket in a thread that says what a broken daemon might say."""
+"""A peer of one connection after the other: a real socket in a thread that says what a broken daemon might say."""
 
 from __future__ import annotations
 
@@ -14,31 +14,37 @@ from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.requests import Attach, Attached, Hello, Welcome
 
 Peer = Callable[[BlockingChannel], None]
-Serve = Callable[[Peer], Path]
+Serve = Callable[..., Path]
 LIMIT_S = 20
 
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Serve]:
-    """Yields what starts a peer that takes one connection; its failed assertions fail the block."""
-    path = folder / "peer.sock"
+    """Yields what starts peers, one a connection; their failed assertions fail the block.
+
+    The connections come one after the other, and nobody listens any more when the last one was taken.
+    """
     failures: list[BaseException] = []
     threads: list[threading.Thread] = []
 
-    def start(peer: Peer) -> Path:
+    def start(*peers: Peer, name: str = "peer.sock") -> Path:
+        path = folder / name
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen()
 
         def run() -> None:
             with listener:
-                channel = BlockingChannel(listener.accept()[0])
-            try:
-                peer(channel)
-            except BaseException as error:
-                failures.append(error)
-            finally:
-                channel.close()
+                for left, peer in zip(range(len(peers), 0, -1), peers, strict=True):
+                    channel = BlockingChannel(listener.accept()[0])
+                    if left == 1:
+                        listener.close()
+                    try:
+                        peer(channel)
+                    except BaseException as error:
+                        failures.append(error)
+                    finally:
+                        channel.close()
 
         threads.append(threading.Thread(target=run, daemon=True))
         threads[-1].start()
@@ -69,5 +75,18 @@ def request(channel: BlockingChannel) -> tuple[Message, int, list[bytes]]:
         channel.send(Attached(len(held)), request_id)
 
 
-def fail(channel: BlockingChannel, request_id: int, code: str) -> None:
-    channel.send(Failure(code, f"because of {code}", "do something else", False), request_id)
+def fail(channel: BlockingChannel, request_id: int, code: str, retry_after_s: float | None = None) -> None:
+    channel.send(Failure(code, f"because of {code}", "do something else", False, retry_after_s), request_id)
+
+
+def answering(due: Message, *answers: Message) -> Peer:
+    """A peer that is asked one thing, gives these answers, and hangs up."""
+
+    def peer(channel: BlockingChannel) -> None:
+        welcome(channel)
+        message, request_id, _ = request(channel)
+        assert message == due
+        for answer in answers:
+            channel.send(answer, request_id)
+
+    return peer

@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from containers import Container, patch
 from fixtures import Case, bundled, each
 from people.commands import run
+from points import outside_subgroup
 
 from cuzkd import cli
+from cuzkd.config import Config
+from cuzkd.kernels.curve import Group, encode
+from cuzkd.model import Curve
 
 CASE = bundled("multiplier_bn128")
 PROGRAMS = ("cuzkd", "cuzkctl")
@@ -77,7 +82,18 @@ def test_a_key_with_a_point_off_the_curve_is_not_exported(tmp_path: Path) -> Non
     (tmp_path / "bad.zkey").write_bytes(key)
     done = run("cuzkd", "export-vkey", "--zkey", tmp_path / "bad.zkey", "-o", tmp_path / "key.json")
     assert done.returncode == 4
-    assert "alpha1: point 0 is not on the curve" in done.stderr
+    assert "alpha1: the point is not on the curve" in done.stderr
+    assert not (tmp_path / "key.json").exists()
+
+
+def test_a_key_with_a_point_outside_the_subgroup_is_not_exported(tmp_path: Path) -> None:
+    curve = Curve.BLS12_381
+    parts = Container.parse(bundled("multiplier_bls12381").zkey.read_bytes())
+    point = encode(curve, Group.G1, [outside_subgroup(curve, Group.G1, seed=1)]).tobytes()
+    (tmp_path / "bad.zkey").write_bytes(parts.with_section(3, patch(parts.section(3), 2 * 48, point)).build())
+    done = run("cuzkd", "export-vkey", "--zkey", tmp_path / "bad.zkey", "-o", tmp_path / "key.json")
+    assert done.returncode == 4
+    assert "section 3 (IC): point 1 is not in the subgroup of order r" in done.stderr
     assert not (tmp_path / "key.json").exists()
 
 
@@ -85,7 +101,10 @@ def test_defaults_are_a_usable_configuration(tmp_path: Path) -> None:
     config = tmp_path / "cuzkd.toml"
     config.write_text(f'runtime_dir = "{tmp_path}"\n')
     done = run("cuzkd", "check-config", config)
-    assert (done.returncode, done.stdout) == (0, f"usable; the job socket will be {tmp_path}/cuzkd.sock\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f'runtime_dir = "{tmp_path}"\n')
+    as_json = run("cuzkd", "check-config", "--json", config)
+    assert json.loads(as_json.stdout) == Config.load(config).shown()
 
 
 @pytest.mark.parametrize("command", [("check-config",), ("serve", "--config")], ids=["check", "serve"])

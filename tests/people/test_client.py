@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people.peer import LIMIT_S, Serve, fail, serving, welcome
+from people.peer import LIMIT_S, Serve, answering, fail, serving, welcome
 
 import cuzkd
-from cuzkd import client
+from cuzkd import delivery
 from cuzkd.errors import (
     Busy,
     DaemonUnreachable,
@@ -32,6 +32,8 @@ from cuzkd.ipc.requests import (
     JobResult,
     JobSubmit,
     JobWait,
+    Metrics,
+    MetricsRequest,
     PartitionResult,
     StatusRequest,
     Welcome,
@@ -63,6 +65,17 @@ def test_a_failure_before_the_welcome_is_heard_although_the_daemon_hangs_up(serv
 
     with cuzkd.Client(serve(peer)) as caller, pytest.raises(Forbidden):
         caller.status()
+
+
+def test_after_a_failure_before_the_welcome_the_next_request_connects_again(serve: Serve) -> None:
+    def refusing(channel: BlockingChannel) -> None:
+        _, request_id, _ = channel.receive(LIMIT_S)
+        fail(channel, request_id, "busy")
+
+    with cuzkd.Client(serve(refusing, answering(MetricsRequest(), Metrics("a 1\n")))) as caller:
+        with pytest.raises(Busy):
+            caller.metrics()
+        assert caller.metrics() == "a 1\n"
 
 
 def test_a_daemon_of_another_version_is_named_as_such(serve: Serve) -> None:
@@ -214,7 +227,7 @@ def test_a_result_is_decoded_into_proofs_and_numbers(serve: Serve) -> None:
 def test_a_daemon_that_falls_silent_does_not_hold_a_timed_wait(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_GRACE_S", 0.05)
+    monkeypatch.setattr(delivery, "GRACE_S", 0.05)
 
     def peer(channel: BlockingChannel) -> None:
         welcome(channel)

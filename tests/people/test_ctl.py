@@ -40,6 +40,22 @@ FILES = ("--zkey", CASE.zkey, "--wtns", CASE.witness)
         ("prove", *FILES, "--timeout", "inf"),
         ("wait",),
         ("wait", "first"),
+        ("submit",),
+        ("submit", *FILES, "-o", "out"),
+        ("submit", *FILES, "--timeout", "1"),
+        ("submit", *FILES, "--cancel-on-disconnect"),
+        ("fetch",),
+        ("fetch", "1", "--timeout", "1"),
+        ("jobs", "1"),
+        ("show",),
+        ("show", "1", "2"),
+        ("cancel",),
+        ("cancel", "1", "last"),
+        ("watch", "all"),
+        ("drain", "now"),
+        ("drain", "--timeout", "0"),
+        ("reload", "file"),
+        ("metrics", "jobs"),
         ("verify", "--vkey", "key"),
         ("status", "--colour"),
     ],
@@ -73,7 +89,11 @@ def test_version_is_one_line(program: str) -> None:
     [
         ("status",),
         ("wait", "1"),
+        ("fetch", "1"),
+        *((what,) for what in ("jobs", "watch", "metrics", "drain", "reload")),
+        *((what, "1") for what in ("show", "watch", "cancel")),
         ("prove", *FILES),
+        ("submit", *FILES),
         ("prove", "--circuit", "name", "--wtns", CASE.witness),
         ("circuit", "add", "name", "--zkey", CASE.zkey),
         *(("circuit", what, "name") for what in ("show", "remove", "preload", "evict")),
@@ -118,10 +138,11 @@ def test_with_json_an_error_is_one_document_on_standard_output(tmp_path: Path) -
     assert error["advice"]
 
 
+@pytest.mark.parametrize("command", ["prove", "submit"])
 @pytest.mark.parametrize("missing", ["--zkey", "--wtns", "--wasm", "--r1cs"])
-def test_a_file_that_is_not_there_exits_2_and_is_named(missing: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_exits_2_and_is_named(command: str, missing: str, tmp_path: Path) -> None:
     files = {"--zkey": CASE.zkey, "--wtns": CASE.witness, "--r1cs": CASE.r1cs} | {missing: tmp_path / "gone"}
-    done = run("cuzkctl", "prove", *[word for pair in files.items() for word in pair])
+    done = run("cuzkctl", command, *[word for pair in files.items() for word in pair])
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == (
         f"cuzkctl: error: cannot read {tmp_path / 'gone'}: No such file or directory"

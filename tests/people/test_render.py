@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import pytest
 from people.circuits import INFO
 
-from cuzkd import render
+from cuzkd import render, tables
 from cuzkd.ipc.requests import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
 from cuzkd.model import JobState, PartitionId, Phase, Role
 
@@ -20,7 +19,7 @@ BUSY = Status(
     backend="host",
     device="2 cores",
     workers=(
-        WorkerStatus(Role.INGEST, 0, 4243, 1, 0, True, None, None),
+        WorkerStatus(Role.INGEST, 0, 4243, 1, 0, True, None, Phase.READ),
         WorkerStatus(Role.SYNTHESIS, 0, 4244, 1, 0, True, PartitionId(8, 1), Phase.SYNTHESIS),
         WorkerStatus(Role.SYNTHESIS, 1, 0, 3, 2, False, None, None),
         WorkerStatus(Role.GPU, 0, 4246, 1, 0, True, PartitionId(8, 0), Phase.MSM),
@@ -38,9 +37,9 @@ BUSY = Status(
         stale_handles=0,
     ),
     jobs=(
-        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, "", 75.0),
+        JobStatus(7, 1000, JobState.DONE, 1, 1, "00ff" * 16, "", 75.0, seconds=2.5),
         JobStatus(9, 0, JobState.QUEUED, 12, 0, "c0de" * 16, "merkle", 0.5),
-        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, "", 1.25),
+        JobStatus(8, 1000, JobState.RUNNING, 2, 0, "00ff" * 16, "", 1.25, "proving: quotient"),
     ),
     jobs_done=41,
     jobs_failed=0,
@@ -55,13 +54,14 @@ BUSY = Status(
     key_loads=2,
     key_hits=55,
     degraded=("synthesis-1 is being started again",),
+    jobs_cancelled=2,
 )
 
 BUSY_TEXT = """\
-daemon    cuzkd 0.1.0, pid 4242, ready for 3 h 12 min
+daemon    cuzkd 0.1.0, pid 4242, ready, up for 3 h 12 min
 health    degraded, see below
 backend   host (2 cores)
-jobs      1 running, 1 queued; since start 41 done, 0 failed, 3 refused
+jobs      1 running, 1 queued; since start 41 done, 0 failed, 2 cancelled, 3 refused
 proofs    57 made, 1 retried
 circuits  1 named; 2 compiled, 12 found compiled
 programs  1 compiled, 7 found compiled
@@ -69,7 +69,7 @@ keys      2 loaded, 55 found loaded
 pool      3 segments (2 leased, 1 free, 0 preparing, 0 pinned), 96.0 MiB of 1.5 GiB; 3 created, 54 reused
 
 PROCESS      PID   LIFE  RESTARTS  STATE
-ingest-0     4243  1     0         idle
+ingest-0     4243  1     0         read
 synthesis-0  4244  1     0         synthesis of 8.1
 synthesis-1  -     3     2         starting
 gpu-0        4246  1     0         msm of 8.0
@@ -77,10 +77,10 @@ gpu-0        4246  1     0         msm of 8.0
 NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM    KEY  JOBS
 merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs  hot  1,234
 
-JOB  UID   STATE    PROOFS  CIRCUIT       AGE
-8    1000  running  0/2     00ff00ff00ff  1.25 s
+JOB  UID   STATE    PROOFS  CIRCUIT       AGE         TOOK    NOW
+8    1000  running  0/2     00ff00ff00ff  1.25 s              proving: quotient
 9    0     queued   0/12    merkle        0.50 s
-7    1000  done     1/1     00ff00ff00ff  1 min 15 s
+7    1000  done     1/1     00ff00ff00ff  1 min 15 s  2.50 s
 
 DEGRADED
   synthesis-1 is being started again"""
@@ -113,7 +113,7 @@ def test_of_many_jobs_the_oldest_active_and_the_latest_finished_are_shown() -> N
     header = next(index for index, line in enumerate(lines) if line.startswith("JOB"))
     numbers = [int(line.split()[0]) for line in lines[header + 1 : -1]]
     assert numbers == [*range(201, 216), *range(101, 106), *range(15, 10, -1)]
-    assert lines[-1] == "and 20 more: see --json"
+    assert lines[-1] == "and 20 more: see `cuzkctl jobs`"
 
 
 BARE = dataclasses.replace(
@@ -157,6 +157,12 @@ def test_circuits_as_a_table() -> None:
     assert render.circuits([BARE, INFO]) == TABLE
 
 
+def test_other_users_circuits_are_shown_by_the_names_that_an_operator_gives_them() -> None:
+    lines = render.circuits([BARE, INFO], own_uid=0).splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", "1000/a", "1000/merkle"]
+    assert render.circuits([BARE, INFO], own_uid=1000) == TABLE
+
+
 def test_an_added_circuit_in_a_line() -> None:
     line = "1,456 rows over bn128, 2 public inputs, 1.2 MiB; compiled, points checked: full"
     assert render.circuit_line(INFO) == line
@@ -164,7 +170,7 @@ def test_an_added_circuit_in_a_line() -> None:
 
 
 def test_a_report_as_a_document_names_every_field() -> None:
-    document = json.loads(json.dumps(render.document(INFO)))
+    document = json.loads(json.dumps(tables.document(INFO)))
     assert document["circuit"]["shape"]["curve"] == "bn128"
     assert document.keys() == {field.name for field in dataclasses.fields(INFO)}
 
@@ -172,32 +178,3 @@ def test_a_report_as_a_document_names_every_field() -> None:
 def test_stale_handles_are_shown_when_there_are_any() -> None:
     pool = dataclasses.replace(BUSY.pool, stale_handles=4)
     assert "54 reused, 4 stale handles dropped" in render.status(dataclasses.replace(BUSY, pool=pool))
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_610_612_736, "1.5 GiB"), (1 << 60, "1024.0 PiB")],
-)
-def test_sizes_take_the_largest_unit_that_leaves_one(size_bytes: int, text: str) -> None:
-    assert render.size(size_bytes) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-0.1, "0.00 s"),
-        (0.254, "0.25 s"),
-        (41.4, "41 s"),
-        (59.7, "1 min 0 s"),
-        (185, "3 min 5 s"),
-        (7260, "2 h 1 min"),
-        (187_200, "2 d 4 h"),
-    ],
-)
-def test_durations_take_the_two_units_that_matter(seconds: float, text: str) -> None:
-    assert render.duration(seconds) == text
-
-
-def test_table_columns_line_up_and_no_line_ends_in_blanks() -> None:
-    lines = render.table(("A", "LONGER"), [("wide cell", "x"), ("y", "")]).splitlines()
-    assert lines == ["A          LONGER", "wide cell  x", "y"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from daemon import Daemon, running, wait_until
 from fixtures import Case, bundled, each
-from people.commands import BIN, LIMIT_S, run
+from people.commands import BIN, LIMIT_S, has_socket, run
 
 import cuzkd
 from cuzkd.errors import BadFile, BadWitness, NotFound, Unsupported, WaitTimeout
@@ -184,12 +183,3 @@ class TestAStoppedProver:
         out, said = waiting.communicate(timeout=LIMIT_S)
         assert (waiting.returncode, out) == (130, "")
         assert said.strip() == f"cuzkctl: job {job} goes on; `cuzkctl wait {job}` fetches its proofs"
-
-
-def has_socket(pid: int) -> bool:
-    for path in Path(f"/proc/{pid}/fd").iterdir():
-        # A file may be closed between the listing and the look at it.
-        with contextlib.suppress(FileNotFoundError):
-            if str(path.readlink()).startswith("socket:"):
-                return True
-    return False

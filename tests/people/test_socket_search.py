@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,3 +76,62 @@ def test_the_folder_in_tmp_is_used_only_while_nobody_else_may_write_in_it(folder
     folder.chmod(0o777)
     with pytest.raises(DaemonUnreachable, match="not this user's own"):
         sockets.connect(folder / "cuzkd.sock")
+
+
+def listening(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(0)
+    return listener
+
+
+def peer_name(connection: socket.socket) -> str:
+    with connection:
+        return Path(connection.getpeername()).name
+
+
+def test_operators_take_their_own_socket_where_there_is_one(tmp_path: Path) -> None:
+    with listening(tmp_path / "cuzkd.sock"), listening(tmp_path / "cuzkd-ctl.sock"):
+        assert peer_name(sockets.connect(tmp_path / "cuzkd.sock", control=True)) == "cuzkd-ctl.sock"
+        assert peer_name(sockets.connect(tmp_path / "cuzkd.sock")) == "cuzkd.sock"
+
+
+def test_without_an_operators_socket_the_job_socket_is_taken(tmp_path: Path) -> None:
+    with listening(tmp_path / "cuzkd.sock"):
+        assert peer_name(sockets.connect(tmp_path / "cuzkd.sock", control=True)) == "cuzkd.sock"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another user")
+def test_an_operators_socket_that_this_user_may_not_use_is_passed_over() -> None:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        listening(Path(name) / "cuzkd.sock"),
+        listening(Path(name) / "cuzkd-ctl.sock"),
+    ):
+        Path(name).chmod(0o755)
+        Path(name, "cuzkd.sock").chmod(0o666)
+        Path(name, "cuzkd-ctl.sock").chmod(0o600)
+        os.seteuid(65534)
+        try:
+            connection = sockets.connect(f"{name}/cuzkd.sock", control=True)
+        finally:
+            os.seteuid(0)
+        assert peer_name(connection) == "cuzkd.sock"
+
+
+def test_an_operator_reaches_a_daemon_whose_job_socket_takes_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who comes by the job socket is told so in the end; the kernel would have them wait for ever."""
+    monkeypatch.setattr(sockets, "_BACKLOG_WAIT_S", 1)
+    flood = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+    with listening(tmp_path / "cuzkd.sock"), listening(tmp_path / "cuzkd-ctl.sock"):
+        with contextlib.suppress(BlockingIOError):
+            for connection in flood:
+                connection.setblocking(False)
+                connection.connect(str(tmp_path / "cuzkd.sock"))
+        with pytest.raises(DaemonUnreachable, match="too many clients wait"):
+            sockets.connect(tmp_path / "cuzkd.sock")
+        assert peer_name(sockets.connect(tmp_path / "cuzkd.sock", control=True)) == "cuzkd-ctl.sock"
+        for connection in flood:
+            connection.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cuzkd.connection import Attachment
+from cuzkd.attachment import Attachment
 from cuzkd.errors import Refused
 from cuzkd.ipc.descriptors import Descriptors
 

@@ -15,7 +15,7 @@ from daemon import Daemon, connected_as, running, wait_until
 from fixtures import bundled
 
 from cuzkd.client import PointChecks
-from cuzkd.errors import BadFile, NotFound, Refused
+from cuzkd.errors import BadFile, Forbidden, NotFound, Refused
 from cuzkd.ipc.requests import Residency
 from cuzkd.model import Role
 
@@ -206,10 +206,12 @@ def test_names_are_a_users_own_and_root_may_use_all() -> None:
             root.add_circuit("mine", CASE.zkey)
             with connected_as(NOBODY, daemon) as nobody:
                 assert nobody.circuits() == ()
-                for use in (nobody.show_circuit, nobody.remove_circuit, nobody.preload, nobody.evict):
+                for use in (nobody.show_circuit, nobody.remove_circuit, nobody.preload):
                     for name in ("mine", "0/mine"):
                         with pytest.raises(NotFound):
                             use(name)
+                with pytest.raises(Forbidden):
+                    nobody.evict("mine")
                 assert nobody.add_circuit("mine", OTHER.zkey).uid == NOBODY
                 assert nobody.add_circuit("theirs", OTHER.zkey, wasm=OTHER.wasm).uid == NOBODY
                 names = [(circuit.uid, circuit.name) for circuit in root.circuits()]

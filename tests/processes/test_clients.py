@@ -22,13 +22,13 @@ NOBODY = 65534
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    config = "[synthesis]\nworkers = 1\nthreads = 1\n[jobs]\nmax_queued = 2\n"
+    config = "[synthesis]\nworkers = 1\nthreads = 1\n[jobs]\nmax_queued = 2\nmax_queued_per_uid = 2\n"
     with running(tmp_path / "run", config) as daemon:
         yield daemon
 
 
 def spool(daemon: Daemon) -> list[Path]:
-    return list((daemon.runtime_dir / "spool").iterdir())
+    return list(daemon.spool.iterdir())
 
 
 def test_a_wait_ends_in_time_and_the_job_goes_on(daemon: Daemon) -> None:
@@ -40,7 +40,7 @@ def test_a_wait_ends_in_time_and_the_job_goes_on(daemon: Daemon) -> None:
         assert len(client.wait(job, 0).proofs) == 300
 
 
-def test_a_job_goes_on_when_its_client_leaves_after_acceptance(daemon: Daemon) -> None:
+def test_fault_16_a_job_goes_on_when_its_client_leaves_after_acceptance(daemon: Daemon) -> None:
     with daemon.client() as client:
         job = client.submit(CASE.zkey, [CASE.witness] * 20)
     wait_until(lambda: daemon.status().jobs_done == 1, "the job is done")
@@ -49,7 +49,7 @@ def test_a_job_goes_on_when_its_client_leaves_after_acceptance(daemon: Daemon) -
     assert spool(daemon) == []
 
 
-def test_a_client_that_leaves_before_acceptance_leaves_nothing(daemon: Daemon) -> None:
+def test_fault_16_a_client_that_leaves_before_acceptance_leaves_nothing(daemon: Daemon) -> None:
     ingest = daemon.worker(Role.INGEST).pid
     os.kill(ingest, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as pool, daemon.client() as client:
@@ -64,6 +64,32 @@ def test_a_client_that_leaves_before_acceptance_leaves_nothing(daemon: Daemon) -
     wait_until(lambda: spool(daemon) == [], "the spool is empty")
     status = daemon.status()
     assert [job.state for job in status.jobs] == [JobState.DONE]
+
+
+@pytest.mark.parametrize("partitions", [1, 800])
+def test_fault_16_a_job_that_goes_with_its_client_is_cancelled_when_that_leaves(
+    daemon: Daemon, partitions: int
+) -> None:
+    """In the queue behind another job, or while it is proved: everything comes back."""
+    with daemon.client() as other, daemon.client() as client:
+        first = other.submit(CASE.zkey, [CASE.witness] * 800) if partitions == 1 else None
+        job = client.submit(CASE.zkey, [CASE.witness] * partitions, cancel_on_disconnect=True)
+        if first is None:
+            wait_until(lambda: other.show_job(job).status.done > 0, "the job is proved")
+        client.close()
+        wait_until(lambda: other.show_job(job).status.state is JobState.CANCELLED, "the job is cancelled")
+        if first is not None:
+            assert other.cancel(first).status.state is JobState.CANCELLED
+        wait_until(lambda: daemon.status().pool.leased == 0 and spool(daemon) == [], "all is given back")
+        assert len(other.prove(CASE.zkey, [CASE.witness]).proofs) == 1
+
+
+def test_fault_16_a_job_that_is_done_when_its_client_leaves_stays_done(daemon: Daemon) -> None:
+    with daemon.client() as client, daemon.client() as other:
+        job = client.prove(CASE.zkey, [CASE.witness], cancel_on_disconnect=True).job
+        client.close()
+        assert other.show_job(job).status.state is JobState.DONE
+        assert daemon.status().jobs_cancelled == 0
 
 
 def test_the_queue_is_bounded_and_says_so(daemon: Daemon) -> None:

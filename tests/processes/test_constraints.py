@@ -42,7 +42,9 @@ def test_every_circuit_is_proved_under_its_constraints(daemon: Daemon, case: Cas
     [(2, 0), (3, 0), (20, 17), (1, 29)],
     ids=["the input", "the first link", "a link", "the output"],
 )
-def test_a_broken_constraint_is_named(daemon: Daemon, tmp_path: Path, wire: int, constraint: int) -> None:
+def test_fault_22_a_broken_constraint_is_named(
+    daemon: Daemon, tmp_path: Path, wire: int, constraint: int
+) -> None:
     """Wire 2 is x, wire 3 + i is link i, which constraint i sets; the last one sets the output."""
     bad = with_wire_changed(CASE, tmp_path, wire)
     says = rf"wire{wire}\.wtns: constraint {constraint} is not satisfied"

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from daemon import Daemon, running, wait_until
@@ -18,6 +19,8 @@ from cuzkd.errors import Poisoned
 from cuzkd.formats.vkey import load_vkey
 from cuzkd.kernels.verify import verify
 from cuzkd.model import Role
+from cuzkd.supervisor.children import BOOT_ATTEMPTS
+from cuzkd.supervisor.slots import FIRST_PAUSE_S
 
 CASE = bundled("squarings_bn128")
 PARTITIONS = 60
@@ -74,7 +77,7 @@ def assert_replaced(daemon: Daemon, role: Role, index: int, pid: int) -> None:
     assert (worker.restarts, worker.incarnation) == (1, 2)
 
 
-def test_a_gpu_process_killed_at_work_is_replaced_and_the_job_is_done(daemon: Daemon) -> None:
+def test_fault_04_a_gpu_process_killed_at_work_is_replaced_and_the_job_is_done(daemon: Daemon) -> None:
     with daemon.client() as client:
         job = client.submit(CASE.zkey, [CASE.witness] * PARTITIONS)
         pid = kill_gpu_at_work(daemon)
@@ -86,7 +89,7 @@ def test_a_gpu_process_killed_at_work_is_replaced_and_the_job_is_done(daemon: Da
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_synthesis_process_killed_with_a_lease_is_replaced_and_the_job_is_done(
+def test_fault_01_a_synthesis_process_killed_with_a_lease_is_replaced_and_the_job_is_done(
     daemon: Daemon, index: int
 ) -> None:
     """Both are stopped until each has been given a partition and a segment; then one dies and one goes on."""
@@ -101,6 +104,28 @@ def test_a_synthesis_process_killed_with_a_lease_is_replaced_and_the_job_is_done
         assert_replaced(daemon, Role.SYNTHESIS, index, pids[index])
         assert_all_proved(client.wait(job))
     assert daemon.status().pool.leased == 0
+
+
+def test_fault_02_a_synthesis_process_killed_after_its_handle_was_published_costs_nothing(
+    daemon: Daemon,
+) -> None:
+    """The segment waits for the gpu process by then: it is proved once, and not synthesized again."""
+    gpu = daemon.worker(Role.GPU).pid
+    with daemon.client() as client:
+        assert_all_proved(client.prove(CASE.zkey, [CASE.witness]), 1)
+        os.kill(gpu, signal.SIGSTOP)
+        job = client.submit(CASE.zkey, [CASE.witness])
+        wait_until(lambda: f"[{job}.0] synthesized in" in daemon.log(), "it is synthesized")
+        wait_until(lambda: all(w.partition is None for w in daemon.status().workers), "and told")
+        pids = [daemon.worker(Role.SYNTHESIS, index).pid for index in range(2)]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: all(w.pid not in pids for w in daemon.status().workers), "they are replaced")
+        os.kill(gpu, signal.SIGCONT)
+        assert_all_proved(client.wait(job), 1)
+    status = daemon.status()
+    assert (status.partitions_proved, status.partitions_retried, status.pool.leased) == (2, 0, 0)
+    assert daemon.log().count(f"[{job}.0] synthesized in") == 1
 
 
 def test_a_killed_ingest_process_reads_the_files_again(daemon: Daemon) -> None:
@@ -141,6 +166,19 @@ def test_a_storm_of_kills_costs_time_only(daemon: Daemon) -> None:
     assert status.pool.leased == 0
     assert len(daemon.segments()) == status.pool.segments
     assert daemon.stop() == 0
+    assert daemon.segments() == []
+
+
+def test_fault_32_children_that_cannot_boot_end_the_daemon_with_a_status_of_its_own(tmp_path: Path) -> None:
+    """After some attempts with pauses between them; a service manager then decides what comes next."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif 'cuzkd.gpu.worker' in sys.orig_argv: os._exit(9)\n"
+    )
+    daemon = Daemon(tmp_path / "run", environment={"PYTHONPATH": str(tmp_path)})
+    begin = time.monotonic()
+    assert daemon.process.wait(60) == 70
+    assert time.monotonic() - begin > sum(FIRST_PAUSE_S * 2**k for k in range(BOOT_ATTEMPTS - 1))
+    assert "the gpu process failed to start 5 times; the last one exited with status 9" in daemon.log()
     assert daemon.segments() == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import time
@@ -14,10 +13,9 @@ import pytest
 from daemon import Daemon, running, wait_until
 from fixtures import bundled
 
-from cuzkd.connection import FRAME_DEADLINE_S, MAX_OUTSTANDING, WRITE_DEADLINE_S, Connection
-from cuzkd.errors import NotFound
+from cuzkd.connection import MAX_OUTSTANDING
 from cuzkd.ipc import codec
-from cuzkd.ipc.channel import BlockingChannel, ChannelClosed, Received
+from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
 from cuzkd.ipc.frames import Header
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.orders import ForgetSegment
@@ -30,7 +28,6 @@ from cuzkd.ipc.requests import (
     PointChecks,
     Status,
     StatusRequest,
-    Welcome,
 )
 
 CASE = bundled("multiplier_bn128")
@@ -97,7 +94,7 @@ def answers_until_closed(channel: BlockingChannel) -> list[Message]:
     ],
     ids=["http", "unknown type", "4 GiB", "no msgpack", "no UTF-8", "no hello", "a message for children"],
 )
-def test_a_breach_is_answered_and_closed(daemon: Daemon, data: bytes) -> None:
+def test_fault_18_a_breach_is_answered_and_closed(daemon: Daemon, data: bytes) -> None:
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(str(daemon.socket))
     with closing(BlockingChannel(sock)) as channel:
@@ -144,7 +141,7 @@ def test_a_job_that_makes_no_sense_or_has_no_such_files_is_a_breach(
         assert (answer.message.code, answer.request_id) == ("bad_request", 9)
 
 
-def test_fifty_clients_that_trickle_hold_up_nobody(daemon: Daemon) -> None:
+def test_fault_19_fifty_clients_that_trickle_hold_up_nobody(daemon: Daemon) -> None:
     trickling = []
     for _ in range(50):
         sock = socket.socket(socket.AF_UNIX)
@@ -176,7 +173,7 @@ def test_attached_files_are_closed_when_the_client_leaves(daemon: Daemon) -> Non
     wait_until(lambda: open_files() <= before, "the files are closed")
 
 
-def test_a_client_that_never_reads_is_not_served_for_ever(daemon: Daemon) -> None:
+def test_fault_20_a_client_that_never_reads_is_not_served_for_ever(daemon: Daemon) -> None:
     """Its unread answers and the memory for them stay bounded: the daemon stops reading its requests."""
 
     def resident_kib() -> int:
@@ -215,85 +212,3 @@ def test_a_hundred_connections_are_served_at_once(daemon: Daemon) -> None:
         assert all(isinstance(channel.receive(10).message, Status) for channel in opened)
         for context in channels:
             context.__exit__(None, None, None)
-
-
-# ---- on a connection without a daemon, so that no test has to wait for deadlines
-
-
-class Deaf:
-    """Takes a connection's messages and answers the first request only."""
-
-    def received(self, connection: Connection, received: Received) -> None:
-        connection.version = 1
-        connection.new_reply(received.request_id).send(Welcome(1, "test"))
-
-    def closed(self, connection: Connection) -> None:
-        """Nothing to forget."""
-
-
-class Refusing(Deaf):
-    """Begins with every request and then refuses it."""
-
-    def received(self, connection: Connection, received: Received) -> None:
-        connection.version = 1
-        connection.new_reply(received.request_id)
-        raise NotFound("there is no such thing")
-
-
-def test_a_refused_request_is_answered_once_and_does_not_count_as_unanswered() -> None:
-    requests = range(1, MAX_OUTSTANDING + 10)
-
-    async def answers() -> list[Received]:
-        ours, theirs = socket.socketpair()
-        connection = Connection(asyncio.get_running_loop(), ours, Refusing())
-        with closing(BlockingChannel(theirs)) as channel:
-            came = []
-            for request in requests:
-                channel.send(StatusRequest(), request)
-                came.append(await asyncio.to_thread(channel.receive, 10))
-            connection.close()
-        return came
-
-    came = asyncio.run(answers())
-    assert [answer.request_id for answer in came] == list(requests)
-    assert {getattr(answer.message, "code", None) for answer in came} == {NotFound.code}
-
-
-def test_a_frame_that_does_not_become_whole_is_overdue() -> None:
-    async def overdue_after(data: bytes, seconds: float) -> str | None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            connection = Connection(asyncio.get_running_loop(), ours, Deaf())
-            theirs.sendall(data)
-            await asyncio.sleep(0.01)
-            reason = connection.overdue(time.monotonic() + seconds)
-            connection.close()
-        return reason
-
-    hello = codec.encode(HELLO)
-    assert asyncio.run(overdue_after(hello, FRAME_DEADLINE_S + 1)) is None
-    assert asyncio.run(overdue_after(hello + hello[:3], FRAME_DEADLINE_S - 1)) is None
-    assert "whole" in str(asyncio.run(overdue_after(hello + hello[:3], FRAME_DEADLINE_S + 1)))
-    assert "whole" in str(asyncio.run(overdue_after(b"", FRAME_DEADLINE_S + 1)))
-
-
-def test_answers_that_are_not_read_are_overdue() -> None:
-    async def scenario() -> tuple[str | None, str | None]:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            connection = Connection(asyncio.get_running_loop(), ours, Deaf())
-            theirs.sendall(codec.encode(HELLO))
-            await asyncio.sleep(0.01)
-            connection.new_reply(5).stream(iter([Failure("x", "y" * 8000, "", False)] * 1000))
-            await asyncio.sleep(0.01)
-            now = time.monotonic()
-            result = (
-                connection.overdue(now + WRITE_DEADLINE_S - 1),
-                connection.overdue(now + WRITE_DEADLINE_S + 1),
-            )
-            connection.close()
-        return result
-
-    early, late = asyncio.run(scenario())
-    assert early is None
-    assert "does not read" in str(late)

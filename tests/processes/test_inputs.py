@@ -28,7 +28,6 @@ from cuzkd.kernels.verify import verify
 from tests.circom.programs import version_2
 
 CASE = bundled("multiplier_bn128")
-WITH_WASM = [case for case in all_cases() if case.wasm is not None]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def _the_same_processes_go_on(daemon: Daemon) -> Iterator[None]:
     yield
     wait_until(lambda: daemon.status().pool.leased == 0, "all leases are home")
     assert {worker.pid for worker in daemon.status().workers} == before
-    wait_until(lambda: not any((daemon.runtime_dir / "spool").iterdir()), "the spool is empty")
+    wait_until(lambda: not any(daemon.spool.iterdir()), "the spool is empty")
 
 
 def refusal(daemon: Daemon, case: Case, inputs: Path) -> CuzkdError:
@@ -58,7 +57,7 @@ def written(folder: Path, document: object) -> Path:
     return path
 
 
-@each(WITH_WASM)
+@each(all_cases())
 def test_every_circuit_with_a_wasm_is_proved_from_its_inputs(daemon: Daemon, case: Case) -> None:
     with daemon.client() as client:
         result = client.prove(case.zkey, wasm=case.wasm, r1cs=case.r1cs, inputs=[case.input] * 2)
@@ -69,7 +68,7 @@ def test_every_circuit_with_a_wasm_is_proved_from_its_inputs(daemon: Daemon, cas
 
 
 def test_twenty_clients_at_once_all_get_their_proofs_from_inputs(daemon: Daemon) -> None:
-    cases = [WITH_WASM[turn % len(WITH_WASM)] for turn in range(20)]
+    cases = [all_cases()[turn % len(all_cases())] for turn in range(20)]
 
     def prove(case: Case) -> bool:
         with daemon.client() as client:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from cuzkd.connection import Attachment, Reply
+from cuzkd.attachment import Attachment
 from cuzkd.errors import CuzkdError, Poisoned
 from cuzkd.ipc.orders import Compile, Discard, Spool
 from cuzkd.ipc.peer import Peer
 from cuzkd.model import CircuitRef, CircuitShape, Curve
+from cuzkd.reply import Reply
 from cuzkd.supervisor.intake import Intake, Needed
 from cuzkd.supervisor.submission import IngestOrder, Submission, Work
 
@@ -51,7 +52,7 @@ def test_only_the_file_that_was_being_read_answers_for_the_death_of_its_process(
     def refuse(submission: Submission, error: CuzkdError) -> None:
         refused.append((submission.title, error))
 
-    intake = Intake(1 << 20, lambda order, _: sent.append(order), lambda: Needed(set(), set()))
+    intake = Intake(lambda: 1 << 20, lambda order, _: sent.append(order), lambda: Needed(set(), set()))
     intake.ingest_up()
     intake.submit(a_job(1, tmp_path, "deadly", refuse))
     intake.submit(a_job(2, tmp_path, "harmless", refuse))

@@ -18,7 +18,7 @@ from daemon import Daemon, alive, running, wait_until
 from fixtures import bundled
 
 from cuzkd.client import Client
-from cuzkd.errors import CuzkdError, Draining, Unavailable
+from cuzkd.errors import CuzkdError, Draining, Restarted, Unavailable
 from cuzkd.model import Role
 
 CASE = bundled("squarings_bn128")
@@ -34,7 +34,7 @@ def assert_nothing_left(daemon: Daemon, children: list[int]) -> None:
     wait_until(lambda: not any(map(alive, children)), "no child lives", 2.0)
     assert daemon.segments() == []
     assert not daemon.socket.exists()
-    assert not (daemon.runtime_dir / "spool").exists()
+    assert not (daemon.spool).exists()
 
 
 def test_sigterm_leaves_nothing(daemon: Daemon) -> None:
@@ -47,7 +47,7 @@ def test_sigterm_leaves_nothing(daemon: Daemon) -> None:
     assert_nothing_left(daemon, children)
 
 
-def test_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> None:
+def test_fault_26_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> None:
     with daemon.client() as client, daemon.client() as late:
         late.status()
         job = client.submit(CASE.zkey, [CASE.witness] * 100)
@@ -59,7 +59,7 @@ def test_sigterm_finishes_accepted_jobs_and_refuses_new_ones(daemon: Daemon) -> 
     assert daemon.stop() == 0
 
 
-def test_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
+def test_fault_26_a_second_sigterm_does_not_wait_for_jobs(daemon: Daemon) -> None:
     with daemon.client() as client, ThreadPoolExecutor(1) as pool:
         job = client.submit(CASE.zkey, [CASE.witness] * 800)
         waiting = pool.submit(client.wait, job)
@@ -83,7 +83,7 @@ def test_signals_until_the_very_end_leave_nothing(daemon: Daemon) -> None:
     assert_nothing_left(daemon, children)
 
 
-def test_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) -> None:
+def test_fault_26_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) -> None:
     config = 'drain_timeout = "50ms"\n[synthesis]\nworkers = 1\nthreads = 1\n'
     with running(tmp_path / "run", config) as daemon, daemon.client() as client:
         job = client.submit(CASE.zkey, [CASE.witness] * 800)
@@ -93,9 +93,11 @@ def test_jobs_that_outlast_the_drain_time_fail_as_unavailable(tmp_path: Path) ->
             assert isinstance(waiting.exception(), Unavailable)
 
 
-def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(daemon: Daemon) -> None:
+def test_fault_11_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean(
+    daemon: Daemon,
+) -> None:
     with daemon.client() as client:
-        client.submit(CASE.zkey, [CASE.witness] * 200)
+        job = client.submit(CASE.zkey, [CASE.witness] * 200)
         wait_until(lambda: daemon.worker(Role.GPU).partition is not None, "the gpu process works")
         children = daemon.children()
         daemon.stop(signal.SIGKILL)
@@ -104,12 +106,14 @@ def test_killing_the_supervisor_kills_its_children_and_the_next_one_starts_clean
     daemon.start()
     daemon.wait_ready()
     assert daemon.segments() == []
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []
     with daemon.client() as client:
+        with pytest.raises(Restarted, match=f"job {job} was lost"):
+            client.wait(job)
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_29_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_path: Path) -> None:
     with daemon.client() as client:
         client.prove(CASE.zkey, [CASE.witness])
     before = (daemon.segments(), daemon.children(), daemon.socket.stat().st_ino)
@@ -121,7 +125,9 @@ def test_a_second_daemon_says_who_runs_and_touches_nothing(daemon: Daemon, tmp_p
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
-def test_a_second_daemon_on_the_same_state_directory_is_refused(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_29_a_second_daemon_on_the_same_state_directory_is_refused(
+    daemon: Daemon, tmp_path: Path
+) -> None:
     second = Daemon(tmp_path / "other", f'state_dir = "{daemon.runtime_dir / "state"}"\n')
     assert second.process.wait(30) == 1
     assert f"already running (pid {daemon.process.pid})" in second.log()
@@ -160,26 +166,6 @@ def test_the_cuda_backend_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert "host backend only" in daemon.log()
 
 
-def test_ready_and_stopping_are_told_to_the_service_manager(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(30)
-        with running(tmp_path / "run", environment={"NOTIFY_SOCKET": str(tmp_path / "notify")}) as daemon:
-            for child in daemon.children():
-                assert b"NOTIFY_SOCKET" not in Path(f"/proc/{child}/environ").read_bytes()
-            assert daemon.stop() == 0
-        manager.setblocking(False)
-        told = []
-        try:
-            while True:
-                told.append(manager.recv(4096).decode())
-        except BlockingIOError:
-            pass
-    assert "READY=1" in told
-    assert told.index("READY=1") < told.index("STOPPING=1")
-    assert any(line.startswith("STATUS=ready") for line in told)
-
-
 ACTIVATE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -194,7 +180,14 @@ def test_a_socket_of_the_service_manager_is_adopted_and_outlives_the_daemon(tmp_
         listener.bind(str(path))
         listener.listen()
         process = subprocess.Popen(
-            [sys.executable, "-c", ACTIVATE, str(listener.fileno()), f"--runtime-dir={tmp_path / 'run'}"],
+            [
+                sys.executable,
+                "-c",
+                ACTIVATE,
+                str(listener.fileno()),
+                f"--runtime-dir={tmp_path / 'run'}",
+                f"--state-dir={tmp_path / 'state'}",
+            ],
             pass_fds=(listener.fileno(),),
         )
     try:

@@ -12,7 +12,7 @@ from daemon import Daemon
 
 from cuzkd.config import Backend
 from cuzkd.errors import AlreadyRunning, BadConfig
-from cuzkd.server import listen
+from cuzkd.listener import listen
 from cuzkd.supervisor.backend import choose
 from cuzkd.supervisor.directories import empty_spool, prepare
 from cuzkd.supervisor.locks import take_children_lock, take_instance_lock
@@ -33,21 +33,21 @@ def test_directories_are_made_with_safe_modes_whatever_the_umask(tmp_path: Path)
     assert mode(places.spool) == 0o700
 
 
-def test_a_link_for_a_directory_is_refused(tmp_path: Path) -> None:
+def test_fault_30_a_link_for_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "real")
     with pytest.raises(BadConfig, match="symbolic link"):
         prepare(tmp_path / "run", tmp_path / "state")
 
 
-def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+def test_fault_30_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run").chmod(0o777)
     with pytest.raises(BadConfig, match="others may write"):
         prepare(tmp_path / "run", tmp_path / "state")
 
 
-def test_a_directory_below_one_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
+def test_fault_30_a_directory_below_one_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(BadConfig, match="everybody may rename"):
@@ -62,14 +62,14 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, below: str) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_somebody_elses_directory_is_refused(tmp_path: Path) -> None:
+def test_fault_30_somebody_elses_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     os.chown(tmp_path / "run", 65534, 65534)
     with pytest.raises(BadConfig, match="belongs to uid 65534"):
         prepare(tmp_path / "run", tmp_path / "state")
 
 
-def test_the_spool_is_emptied_without_following_links(tmp_path: Path) -> None:
+def test_fault_30_the_spool_is_emptied_without_following_links(tmp_path: Path) -> None:
     places = prepare(tmp_path / "run", tmp_path / "state")
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").touch()
@@ -98,7 +98,7 @@ def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pyt
         take_instance_lock(tmp_path / "cuzkd.lock")
 
 
-def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_fault_30_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cuzkd.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(BadConfig, match="symbolic link"):
         take_instance_lock(tmp_path / "cuzkd.lock")
@@ -134,7 +134,7 @@ def test_only_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-def test_a_file_in_the_sockets_place_stops_the_daemon_and_stays(tmp_path: Path) -> None:
+def test_fault_30_a_file_in_the_sockets_place_stops_the_daemon_and_stays(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o700)
     (tmp_path / "run" / "cuzkd.sock").write_text("precious")
     daemon = Daemon(tmp_path / "run")

@@ -13,12 +13,13 @@ import pytest
 from daemon import Daemon, connected, running
 from fixtures import bundled
 
-from cuzkd.connection import Connection, Reply
+from cuzkd.connection import Connection
 from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, Received
 from cuzkd.ipc.messages import Message
 from cuzkd.ipc.requests import Hello, JobWait, Progress, Welcome
 from cuzkd.pace import EVERY_S
+from cuzkd.reply import Reply
 
 CASE = bundled("squarings_bn128")
 PARTITIONS = 150

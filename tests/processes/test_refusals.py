@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from containers import Container, patch
-from daemon import Daemon, running
+from daemon import Daemon, running, wait_until
 from fixtures import bundled
 
 from cuzkd.errors import BadFile, BadWitness, CuzkdError, Refused, TooLarge, Unsupported, WrongProof
+from cuzkd.model import Role
 
 CASE = bundled("multiplier_bn128")
 
@@ -33,7 +36,7 @@ def _nothing_is_left_and_all_goes_on(daemon: Daemon) -> Iterator[None]:
     status = daemon.status()
     assert {worker.pid for worker in status.workers} == before
     assert status.pool.leased == 0
-    assert list((daemon.runtime_dir / "spool").iterdir()) == []
+    assert list(daemon.spool.iterdir()) == []
 
 
 def refusal(daemon: Daemon, zkey: Path | int, *witnesses: Path | int) -> CuzkdError:
@@ -71,33 +74,59 @@ def test_a_key_of_another_proof_system(daemon: Daemon, tmp_path: Path) -> None:
     assert isinstance(refusal(daemon, path, CASE.witness), Unsupported)
 
 
-def test_a_witness_that_is_no_witness(daemon: Daemon) -> None:
+def test_fault_22_a_witness_that_is_no_witness(daemon: Daemon) -> None:
     assert isinstance(refusal(daemon, CASE.zkey, CASE.public), BadFile)
 
 
-def test_a_witness_of_another_circuit(daemon: Daemon) -> None:
+def test_fault_22_a_witness_of_another_circuit(daemon: Daemon) -> None:
     error = refusal(daemon, CASE.zkey, bundled("squarings_bn128").witness)
     assert isinstance(error, BadWitness)
 
 
-def test_a_witness_over_another_curve(daemon: Daemon) -> None:
+def test_fault_22_a_witness_over_another_curve(daemon: Daemon) -> None:
     error = refusal(daemon, CASE.zkey, bundled("multiplier_bls12381").witness)
     assert isinstance(error, BadWitness)
 
 
-def test_a_witness_value_that_is_not_canonical(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_22_a_witness_value_that_is_not_canonical(daemon: Daemon, tmp_path: Path) -> None:
     path = changed(tmp_path, CASE.witness, 2, 32, b"\xff" * 32)
     error = refusal(daemon, CASE.zkey, path)
     assert isinstance(error, BadWitness)
     assert "wire 1" in str(error)
 
 
-def test_a_witness_that_does_not_satisfy_the_circuit(daemon: Daemon, tmp_path: Path) -> None:
+def test_fault_22_a_witness_that_does_not_satisfy_the_circuit(daemon: Daemon, tmp_path: Path) -> None:
     """No matrix C is known, so only the finished proof shows it; it does not leave the daemon."""
     path = changed(tmp_path, CASE.witness, 2, 64, b"\x05")
     error = refusal(daemon, CASE.zkey, path)
     assert isinstance(error, WrongProof)
     assert "does not satisfy" in str(error)
+
+
+def test_fault_22_a_witness_that_is_cut(daemon: Daemon, tmp_path: Path) -> None:
+    path = tmp_path / "cut.wtns"
+    path.write_bytes(CASE.witness.read_bytes()[:-40])
+    assert isinstance(refusal(daemon, CASE.zkey, path), BadFile)
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_fault_22_a_witness_that_shrinks_in_the_daemons_hands(daemon: Daemon, left: int) -> None:
+    """Nobody maps a client's file, so that one that is cut when it is about to be read is just a bad file."""
+    ingest = daemon.worker(Role.INGEST).pid
+    fd = os.memfd_create("witness")
+    os.write(fd, CASE.witness.read_bytes())
+    attempts = daemon.log().count("1 witnesses")
+    os.kill(ingest, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            refused = pool.submit(refusal, daemon, CASE.zkey, fd)
+            wait_until(lambda: daemon.log().count("1 witnesses") > attempts, "the job is submitted")
+            os.ftruncate(fd, left)
+            os.kill(ingest, signal.SIGCONT)
+            assert isinstance(refused.result(), BadFile)
+    finally:
+        os.kill(ingest, signal.SIGCONT)
+        os.close(fd)
 
 
 def test_one_bad_witness_among_good_ones(daemon: Daemon, tmp_path: Path) -> None:

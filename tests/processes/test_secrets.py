@@ -50,14 +50,14 @@ def test_payloads_segments_and_circuits_are_the_daemons_alone(daemon: Daemon) ->
         client.prove(CASE.zkey, [CASE.witness])
         os.kill(gpu, signal.SIGSTOP)
         job = client.submit(CASE.zkey, [CASE.witness] * 3)
-        spooled = list((daemon.runtime_dir / "spool").iterdir())
+        spooled = list(daemon.spool.iterdir())
         segments = [SHM_DIR / name for name in daemon.segments()]
         compiled = [path for path in (daemon.runtime_dir / "state").rglob("*") if path.is_file()]
         assert len(spooled) == 3
         assert segments
         assert compiled
         assert {mode(path) for path in (*spooled, *segments, *compiled)} == {0o600}
-        assert mode(daemon.runtime_dir / "spool") == 0o700
+        assert mode(daemon.spool) == 0o700
         assert mode(daemon.socket) == 0o660
         os.kill(gpu, signal.SIGCONT)
         client.wait(job)

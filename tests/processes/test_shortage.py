@@ -37,7 +37,7 @@ def limit_files(daemon: Daemon, spare: int) -> None:
     resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (open_files(daemon) + spare, hard))
 
 
-def test_a_child_is_replaced_as_soon_as_there_are_descriptors_for_it(daemon: Daemon) -> None:
+def test_fault_33_a_child_is_replaced_as_soon_as_there_are_descriptors_for_it(daemon: Daemon) -> None:
     with daemon.client() as client:
         pid = next(worker.pid for worker in client.status().workers if worker.role is Role.SYNTHESIS)
         limit_files(daemon, spare=0)
@@ -52,7 +52,7 @@ def test_a_child_is_replaced_as_soon_as_there_are_descriptors_for_it(daemon: Dae
 
 
 @pytest.mark.parametrize("spare", range(1, 8))
-def test_a_job_that_there_are_no_descriptors_for_is_refused_and_no_process_ends(
+def test_fault_33_a_job_that_there_are_no_descriptors_for_is_refused_and_no_process_ends(
     daemon: Daemon, spare: int
 ) -> None:
     """Wherever they run out, between the client's files and the orders that pass them on."""

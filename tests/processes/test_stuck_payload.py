@@ -22,7 +22,7 @@ def test_a_payload_that_cannot_be_removed_costs_no_job(tmp_path: Path) -> None:
         os.kill(gpu, signal.SIGSTOP)
         job = client.submit(CASE.zkey, [CASE.witness])
         wait_until(lambda: f"[{job}.0] synthesized in" in daemon.log(), "the witness was read")
-        payload = daemon.runtime_dir / "spool" / f"{job}.0.wtns"
+        payload = daemon.spool / f"{job}.0.wtns"
         payload.unlink()
         payload.mkdir()
         os.kill(gpu, signal.SIGCONT)

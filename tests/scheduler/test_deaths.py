@@ -1,7 +1,7 @@
 """What a process's death costs: its leases, its partitions' progress, and one attempt of the guilty one."""
 
 from cuzkd.errors import Poisoned, ResourceExhausted
-from cuzkd.events import CompleteJob, PrepareSegment, Prove
+from cuzkd.events import CompleteJob, PrepareSegment, Prove, WorkerStuck
 from cuzkd.model import Phase, Role
 from cuzkd.partitions import PartitionState
 from tests.scheduler.world import MIB, World
@@ -228,5 +228,51 @@ def test_two_processes_that_die_together_lose_nothing() -> None:
     world.kill(Role.SYNTHESIS, 1)
     for role, index in ((Role.SYNTHESIS, 1), (Role.GPU, 0), (Role.SYNTHESIS, 0)):
         world.up(role, index)
+    world.settle()
+    assert isinstance(world.ends[1], CompleteJob)
+
+
+def test_fault_07_a_stuck_synthesis_worker_s_partition_is_done_elsewhere_and_its_segment_is_not_touched() -> (
+    None
+):
+    world = running(workers=2, partitions=4)
+    order = world.synthesis(0).orders[0]
+    world.report(world.synthesis(0), order)
+    world.stick(Role.SYNTHESIS, 0)
+    assert failures(world) == 1
+    world.settle()
+    assert isinstance(world.ends[1], CompleteJob)
+    assert world.scheduler.memory.holders() == {order.handle.segment: world.synthesis(0).worker}
+    world.kill(Role.SYNTHESIS, 0)
+    assert world.scheduler.memory.holders() == {}
+
+
+def test_fault_07_a_stuck_gpu_process_gets_nothing_more_and_keeps_what_it_reads() -> None:
+    world = running()
+    world.synthesize()
+    [order] = world.gpu.orders
+    world.stick(Role.GPU)
+    assert state(world) is PartitionState.QUEUED
+    assert world.submit() == 2
+    world.settle()
+    assert world.scheduler.memory.holders() == {order.handle.segment: world.gpu.worker}
+    new_gpu(world)
+    world.settle()
+    assert isinstance(world.ends[1], CompleteJob)
+    assert isinstance(world.ends[2], CompleteJob)
+    assert world.scheduler.memory.holders() == {}
+
+
+def test_fault_07_what_a_stuck_worker_says_in_the_end_ends_its_lease_and_nothing_else() -> None:
+    world = running(workers=2)
+    process = world.synthesis(0)
+    [order] = process.orders
+    world.stick(Role.SYNTHESIS, 0)
+    [another] = world.gpu.to_prepare
+    world.prepare(another)
+    assert state(world) is PartitionState.SYNTHESIZING, "the other worker has it"
+    assert world.synthesize(0) == []
+    assert order.handle.segment not in world.scheduler.memory.holders()
+    assert world.feed(WorkerStuck(process.worker, "again")) == []
     world.settle()
     assert isinstance(world.ends[1], CompleteJob)

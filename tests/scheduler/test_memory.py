@@ -1,6 +1,6 @@
 """The pool is the throttle: when segments are made, who waits for which, and what happens without memory."""
 
-from cuzkd.errors import ResourceExhausted, TooLarge
+from cuzkd.errors import ResourceExhausted, TooLarge, Unavailable
 from cuzkd.events import CreateSegment, FailJob, SegmentFailed, Synthesize, UnlinkSegment
 from cuzkd.model import Role
 from tests.scheduler.world import MIB, World
@@ -215,3 +215,17 @@ def test_nothing_is_created_before_there_is_a_gpu_process_to_prepare_it() -> Non
     assert created(world) == []
     world.up(Role.GPU)
     assert created(world) == [MIB]
+
+
+def test_fault_30_a_name_that_is_taken_costs_the_name_and_nothing_else() -> None:
+    world = World()
+    world.submit()
+    for _ in range(3):
+        taken = world.gpu.to_prepare.pop()
+        del world.segments[taken]
+        world.feed(SegmentFailed(taken, Unavailable("it exists already")))
+    assert created(world) == [MIB] * 4
+    world.settle()
+    assert unlinked(world) == []
+    assert not world.scheduler.memory.lowered
+    assert len(world.ends) == 1

@@ -46,7 +46,7 @@ def says(world: World, gpu: Worker, synthesis: Worker) -> list[Event]:
 
 
 @pytest.mark.parametrize("index", range(13))
-def test_what_an_earlier_life_says_is_dropped_and_counted(index: int) -> None:
+def test_fault_03_what_an_earlier_life_says_is_dropped_and_counted(index: int) -> None:
     world = mid_flight()
     gpu = dataclasses.replace(world.gpu.worker, incarnation=world.gpu.worker.incarnation - 2)
     synthesis = dataclasses.replace(world.synthesis().worker, incarnation=1)
@@ -58,7 +58,7 @@ def test_what_an_earlier_life_says_is_dropped_and_counted(index: int) -> None:
     assert isinstance(world.ends[1], events.CompleteJob)
 
 
-def test_a_handle_of_another_generation_ends_no_lease() -> None:
+def test_fault_03_a_handle_of_another_generation_ends_no_lease() -> None:
     world = mid_flight()
     [proving] = world.gpu.orders
     late = dataclasses.replace(proving.handle, generation=proving.handle.generation + 1)
@@ -68,7 +68,7 @@ def test_a_handle_of_another_generation_ends_no_lease() -> None:
     assert world.scheduler.stale == stale + 1
 
 
-def test_an_altered_handle_is_not_taken_for_a_synthesis() -> None:
+def test_fault_03_an_altered_handle_is_not_taken_for_a_synthesis() -> None:
     world = mid_flight()
     [writing] = world.synthesis().orders
     altered = dataclasses.replace(writing.handle, offsets=(0, 0, 0, 0))
@@ -77,7 +77,7 @@ def test_an_altered_handle_is_not_taken_for_a_synthesis() -> None:
     assert world.scheduler.stale == stale + 1
 
 
-def test_draining_twice_ends_one_lease() -> None:
+def test_fault_03_draining_twice_ends_one_lease() -> None:
     world = mid_flight()
     [proving] = world.gpu.orders
     world.drain(proving)
@@ -86,7 +86,7 @@ def test_draining_twice_ends_one_lease() -> None:
     assert world.scheduler.stale == stale + 1
 
 
-def test_partitions_and_segments_that_nobody_knows_are_dropped() -> None:
+def test_fault_03_partitions_and_segments_that_nobody_knows_are_dropped() -> None:
     world = mid_flight()
     stale = world.scheduler.stale
     world.feed(events.Proved(world.gpu.worker, PartitionId(99, 0), b"", b""))

@@ -41,6 +41,7 @@ class Process:
     worker: Worker
     orders: list[Order] = field(default_factory=list)
     to_prepare: list[str] = field(default_factory=list)
+    stuck: bool = False
 
     def find(self, partition: PartitionId) -> Order:
         return next(order for order in self.orders if order.partition == partition)
@@ -99,6 +100,9 @@ class World:
         self.feed(self.jobs[job])
         return job
 
+    def cancel(self, job: int) -> list[Command]:
+        return self.feed(events.JobCancelled(job))
+
     def up(self, role: Role, index: int = 0) -> Worker:
         self.incarnations += 1
         worker = Worker(role, index, self.incarnations)
@@ -109,6 +113,12 @@ class World:
     def kill(self, role: Role, index: int = 0, reason: str = "signal 9") -> list[Command]:
         process = self.processes.pop((role, index))
         return self.feed(events.WorkerDown(process.worker, reason))
+
+    def stick(self, role: Role, index: int = 0, reason: str = "in the kernel") -> list[Command]:
+        """A process cannot be ended: it may touch what it has, and says and gets nothing."""
+        process = self.processes[role, index]
+        process.stuck = True
+        return self.feed(events.WorkerStuck(process.worker, reason))
 
     def report(self, process: Process, order: Order, phase: Phase = Phase.SYNTHESIS) -> None:
         self.feed(events.PhaseReported(process.worker, order.partition, phase))
@@ -150,6 +160,8 @@ class World:
 
     def _one_good_step(self) -> bool:
         gpu = self.processes.get((Role.GPU, 0))
+        if gpu is not None and gpu.stuck:
+            gpu = None
         if gpu is not None and gpu.to_prepare:
             self.prepare(gpu.to_prepare[0])
         elif gpu is not None and gpu.orders:
@@ -158,7 +170,11 @@ class World:
                 self.drain(order)
             self.prove(order)
         else:
-            busy = [p for (role, _), p in self.processes.items() if role is Role.SYNTHESIS and p.orders]
+            busy = [
+                p
+                for (role, _), p in self.processes.items()
+                if role is Role.SYNTHESIS and p.orders and not p.stuck
+            ]
             if not busy:
                 return False
             self.synthesize(busy[0].worker.index)
@@ -230,6 +246,7 @@ class World:
     def _alive(self, worker: Worker) -> Process:
         process = self.processes[worker.role, worker.index]
         assert process.worker == worker, "a command for a dead process"
+        assert not process.stuck, "a command for a process that is stuck"
         return process
 
     def _check_lease(self, handle: Handle, incarnation: int) -> None:

@@ -11,7 +11,8 @@ from cuzkd.circuits import programs_dir
 from cuzkd.errors import BadFile, InternalError, NotFound
 from cuzkd.ingest.store import Store
 from cuzkd.model import CircuitRef
-from cuzkd.synthesis.circuits import OpenCircuits, Recent
+from cuzkd.recent import Recent
+from cuzkd.synthesis.circuits import OpenCircuits
 
 CASE = bundled("multiplier_bn128")
 OTHER = bundled("publics_bn128")
@@ -34,7 +35,6 @@ def test_the_least_recently_used_is_dropped_first() -> None:
 def kept(tmp_path: Path) -> tuple[CircuitRef, str, str]:
     """The circuit, and the digests of its program and constraints."""
     store = Store(tmp_path, threads=1)
-    assert CASE.wasm is not None
     with CASE.zkey.open("rb") as zkey, CASE.wasm.open("rb") as wasm, CASE.r1cs.open("rb") as r1cs:
         ref = store.compile(zkey.fileno(), "zkey", 0).ref
         program, _ = store.keep_program(wasm.fileno(), "wasm", 0, ref)
@@ -76,7 +76,6 @@ def test_a_kept_program_that_is_not_what_its_digest_says_is_refused(
     tmp_path: Path, kept: tuple[CircuitRef, str, str]
 ) -> None:
     ref, program, _ = kept
-    assert OTHER.wasm is not None
     (programs_dir(tmp_path) / program / "circuit.wasm").write_bytes(OTHER.wasm.read_bytes())
     with pytest.raises(BadFile, match="damaged"):
         OpenCircuits(tmp_path).program(program, ref)
