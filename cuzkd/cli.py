@@ -60,7 +60,9 @@ def parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="run the daemon in the foreground until SIGTERM")
     serve.add_argument("--config", metavar="FILE", type=Path, help="configuration file (TOML)")
     serve.add_argument("--runtime-dir", metavar="DIR", type=Path, help="where the sockets are")
-    serve.add_argument("--state-dir", metavar="DIR", type=Path, help="where payloads of jobs and compiled circuits are")
+    serve.add_argument(
+        "--state-dir", metavar="DIR", type=Path, help="where payloads of jobs and compiled circuits are"
+    )
     serve.add_argument(
         "--backend",
         choices=("auto", "cuda", "host"),

@@ -146,6 +146,7 @@ def _cores() -> int:
 
 
 _LEAST_POOL_BYTES: Final = 16 << 20
+_LEAST_STALL_S: Final = 3.0  # a child's word of its progress comes once a second, and may be late
 
 
 def _default_pool_limit(_: Mapping[str, Any]) -> int:
@@ -173,8 +174,14 @@ def _size(default: Callable[[Mapping[str, Any]], int], *, live: bool = False) ->
     return Key(parse_size, default, size_text, live)
 
 
-def _duration(default_s: float, *, live: bool = False) -> Key:
-    return Key(parse_duration_s, lambda _: default_s, duration_text, live)
+def _duration(default_s: float, *, at_least_s: float = 0.0, live: bool = False) -> Key:
+    def parse(value: object) -> float:
+        seconds = parse_duration_s(value)
+        if seconds < at_least_s:
+            raise ValueError(f"a duration of at least {duration_text(at_least_s)}")
+        return seconds
+
+    return Key(parse, lambda _: default_s, duration_text, live)
 
 
 def _count(low: int, high: int, default: Callable[[Mapping[str, Any]], int], *, live: bool = False) -> Key:
@@ -194,14 +201,14 @@ KEYS: Final[dict[str, Key]] = {
     "gpu.threads": _count(1, 1024, lambda _: _cores()),
     "pool.limit": _size(_default_pool_limit),
     "jobs.max_queued": _count(1, 100_000, lambda _: 256, live=True),
-    "jobs.max_queued_per_uid": _count(1, 100_000, lambda k: max(1, k["jobs.max_queued"] // 2), live=True),
+    "jobs.max_queued_per_uid": _count(1, 100_000, lambda k: (k["jobs.max_queued"] + 1) // 2, live=True),
     "jobs.max_partitions": _count(1, MAX_PARTITIONS, lambda _: 1024),
     "jobs.max_attempts": _count(1, 100, lambda _: 3),
     "limits.payload": _size(lambda _: 64 << 30, live=True),
     "limits.upload_per_uid": _size(lambda k: k["limits.payload"], live=True),
     "limits.witness_time": _duration(60.0),
     "limits.witness_memory": _size(lambda _: 2 << 30),
-    "limits.phase_time": _duration(60.0),
-    "limits.read_stall": _duration(60.0),
+    "limits.phase_time": _duration(60.0, at_least_s=_LEAST_STALL_S, live=True),
+    "limits.read_stall": _duration(60.0, at_least_s=_LEAST_STALL_S, live=True),
 }
 TABLES: Final = frozenset(key.split(".")[0] for key in KEYS if "." in key)

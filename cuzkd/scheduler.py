@@ -78,6 +78,7 @@ class Scheduler:
     def handle(self, event: Event) -> list[Command]:
         """Take one event and answer what to do, in order; `InvalidTransition` if it cannot have happened."""
         self._out = []
+        stale = self.stages.stale
         match event:
             case events.JobAccepted():
                 self._accept(event)
@@ -104,8 +105,9 @@ class Scheduler:
                 self._segment_drained(event)
             case events.Proved():
                 self._proved(event)
-        self._prove()
-        self._synthesize()
+        if self.stages.stale == stale:  # what is dropped changes nothing
+            self._prove()
+            self._synthesize()
         return self._out
 
     def validate(self) -> None:

@@ -118,5 +118,5 @@ def _unnamed_file(folder: Path) -> int:
 
 def _no_room(name: str) -> ResourceExhausted:
     return ResourceExhausted(
-        f"no room for {name} in the spool", advice="free space in the runtime directory, or pass a descriptor"
+        f"no room for {name} in the spool", advice="free space in the state directory, or pass a descriptor"
     )

@@ -72,8 +72,7 @@ class Daemon:
         if "state_dir" not in config:
             places += f'state_dir = "{runtime_dir / "state"}"\n'
         self._config.write_text(
-            places
-            + (config or '[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = "256MiB"\n')
+            places + (config or '[synthesis]\nworkers = 2\nthreads = 1\n[pool]\nlimit = "256MiB"\n')
         )
         self._environment = environment or {}
         self.start()

@@ -74,6 +74,8 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
         upload_per_uid = "1GiB"
         witness_time = "90s"
         witness_memory = "3GiB"
+        phase_time = "3s"
+        read_stall = "20s"
         """,
     )
     assert (config.runtime_dir, config.state_dir) == (Path("/run/other"), Path("/var/lib/other"))
@@ -92,6 +94,13 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
     )
     assert (limits.payload_bytes, limits.upload_per_uid_bytes) == (512 << 20, 1 << 30)
     assert (limits.witness_time_s, limits.witness_memory_bytes) == (90.0, 3 << 30)
+    assert (limits.phase_time_s, limits.read_stall_s) == (3.0, 20.0)
+
+
+@pytest.mark.parametrize(("all_jobs", "of_one_user"), [(1, 1), (2, 1), (3, 2), (256, 128)])
+def test_a_user_may_queue_half_of_all_jobs_and_always_one(all_jobs: int, of_one_user: int) -> None:
+    jobs = Config.load(overrides={"jobs.max_queued": all_jobs}).jobs
+    assert jobs.max_queued_per_uid == of_one_user
 
 
 def test_overrides_win_over_the_file(tmp_path: Path) -> None:
@@ -128,6 +137,8 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         ('[pool]\nlimit = "1B"', "pool.limit"),
         ('drain_timeout = "90"', "drain_timeout"),
         ("drain_timeout = 90", "drain_timeout"),
+        ('[limits]\nphase_time = "2999ms"', "limits.phase_time"),
+        ('[limits]\nread_stall = "1s"', "limits.read_stall"),
         ('runtime_dir = "relative"', "runtime_dir"),
         ('runtime_dir = "/run/a\\u0000b"', "runtime_dir"),
         (f'runtime_dir = "/{"x" * 120}"', "runtime_dir"),

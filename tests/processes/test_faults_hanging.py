@@ -22,8 +22,8 @@ CONFIG = """[synthesis]
 workers = 1
 threads = 1
 [limits]
-phase_time = "2s"
-read_stall = "2s"
+phase_time = "3s"
+read_stall = "3s"
 witness_time = "1s"
 [jobs]
 max_attempts = {attempts}
@@ -87,7 +87,7 @@ def test_fault_07_a_file_that_never_comes_is_refused_and_others_go_on(daemon: Da
         stuck = pool.submit(client.prove, CASE.zkey, [files.folder / "witness.wtns"])
         wait_until(lambda: "submitted" in daemon.log() or files.asked.is_set(), "the file is opened")
         assert len(other.prove(CASE.zkey, [CASE.witness]).proofs) == 1
-        with pytest.raises(Unavailable, match=r"witness\.wtns was not read .* no progress in read for 2 s"):
+        with pytest.raises(Unavailable, match=r"witness\.wtns was not read .* no progress in read for 3 s"):
             stuck.result()
         wait_until(lambda: daemon.worker(Role.INGEST).ready, "another reads files")
     assert daemon.worker(Role.INGEST).restarts == 1
