@@ -133,10 +133,11 @@ class PartitionId:
 
 @record
 class CircuitRef:
-    """A compiled circuit: the SHA-256 of its key file (hex, also its directory's name) and its shape."""
+    """A compiled circuit: the SHA-256 of its key (hex, also its directory's name), its shape, whose key it is."""
 
     digest: str
     shape: CircuitShape
+    flavour: Flavour = Flavour.SNARKJS
 
 
 G1 = tuple[int, int] | None

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from cuzkd.errors import BadFile, TooLarge
 from cuzkd.formats.binfile import Stream, file_size, read_exactly
+from cuzkd.formats.compiled import verifying_key
 from cuzkd.formats.zkey import MAX_PUBLIC
 from cuzkd.kernels.curve import Group, first_off_curve, width
 from cuzkd.kernels.subgroup import first_outside
 from cuzkd.kernels.uncompressed import point_bytes, read_points
-from cuzkd.model import Curve
+from cuzkd.model import Curve, VerifyingKey
 
 CURVE = Curve.BLS12_381
 
@@ -194,3 +195,9 @@ def read_all(fd: int, key: BellpersonKey, *, threads: int) -> dict[str, Points]:
         read[section] = np.empty((at.count, width(CURVE, at.group)), dtype=np.uint64)
         reader.fill(section, read[section], 0)
     return read
+
+
+def read_vk(fd: int, name: str) -> VerifyingKey:
+    """The verifying key of an open `.vk` file, its points checked in full."""
+    points = read_all(fd, open_vk(fd, name), threads=1)
+    return verifying_key(CURVE, *(points[each] for each in ("alpha1", "beta2", "gamma2", "delta2", "ic")))

@@ -59,7 +59,6 @@ class Manifest:
     """What manifest.json says; `key_bytes` is the size of the key's files, `points` what was checked of its points."""
 
     ref: CircuitRef
-    flavour: Flavour
     key_bytes: int
     points: PointChecks
     arrays: dict[str, ArrayPlace]
@@ -128,7 +127,7 @@ class CompiledCircuit:
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, Array]) -> None:
         self.path = path
         self.ref = manifest.ref
-        self.flavour = manifest.flavour
+        self.flavour = manifest.ref.flavour
         self.points = manifest.points
         for name in point_shapes(self.ref.shape):
             setattr(self, name, arrays[name])
@@ -292,9 +291,9 @@ def _parse(document: dict[str, Any]) -> Manifest:
     }
     flavour = Flavour(document["flavour"])
     _check_arrays(shape, flavour, arrays)
-    ref = CircuitRef(str(document["digest"]), shape)
+    ref = CircuitRef(str(document["digest"]), shape, flavour)
     key_bytes = _bounded(document["key_bytes"], 0, 1 << 62)
-    return Manifest(ref, flavour, key_bytes, PointChecks(document["points"]), arrays)
+    return Manifest(ref, key_bytes, PointChecks(document["points"]), arrays)
 
 
 def _bounded(value: object, least: int, end: int) -> int:

@@ -23,7 +23,7 @@ from cuzkd.formats.compiled import (
     manifest_text,
 )
 from cuzkd.ipc.requests import PointChecks
-from cuzkd.model import CircuitRef, Flavour, page_align
+from cuzkd.model import CircuitRef, page_align
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADVICE = "free space in the state directory"
@@ -82,11 +82,9 @@ class CompiledWriter:
         """Put an array that is already in memory into the file."""
         self.allocate(name, values.dtype.str, values.shape)[...] = values
 
-    def publish(
-        self, ref: CircuitRef, key_bytes: int, points: PointChecks, flavour: Flavour = Flavour.SNARKJS
-    ) -> None:
+    def publish(self, ref: CircuitRef, key_bytes: int, points: PointChecks) -> None:
         """Make the circuit appear under its digest, unless one is there of which as much was checked."""
-        manifest = Manifest(ref, flavour, key_bytes, points, self._places)
+        manifest = Manifest(ref, key_bytes, points, self._places)
         with self._room("the manifest"):
             (self._new.path / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
             found = find_compiled(self._circuits_dir, ref.digest)

@@ -1,34 +1,15 @@
-"""Proofs as bellperson writes them: A (48 bytes), B (96) and C (48), compressed; a job's proofs follow each other.
-
-A compressed point is its x, big-endian (in Fq2 c1 before c0), with three flags in the top bits: 0x80 always, 0x40 for
-infinity, 0x20 when y is the larger of its two values (in Fq2 by c1 first).
-"""
+"""Reads compressed proofs, as `compress` writes them, and holds each point to its curve and subgroup."""
 
 from __future__ import annotations
 
-from cuzkd.errors import BadFile, Unsupported
+from cuzkd.errors import BadFile
+from cuzkd.formats.compress import COMPRESSED, CURVE, INFINITY, LARGER, PROOF_BYTES, is_larger, is_larger2
 from cuzkd.kernels.curve import Group, encode, first_outside_subgroup
 from cuzkd.kernels.params import PARAMS, Fp2, fp2_mul, fp2_pow
-from cuzkd.model import G1, G2, Curve, Proof
+from cuzkd.model import Proof
 
-CURVE = Curve.BLS12_381
-PROOF_BYTES = 192
-
-_COMPRESSED, _INFINITY, _LARGER = 0x80, 0x40, 0x20
 _Q = PARAMS[CURVE].q
 _SIZE = CURVE.coordinate_bytes
-
-
-def dump_proof(proof: Proof) -> bytes:
-    """192 bytes. Unsupported for a proof over another curve than BLS12-381."""
-    if proof.curve is not CURVE:
-        raise Unsupported(f"bellperson's proofs are over {CURVE}; this one is over {proof.curve}")
-    return dump_elements(proof.a, proof.b, proof.c)
-
-
-def dump_elements(a: G1, b: G2, c: G1) -> bytes:
-    """The same of a proof's elements, of which one may be infinity, as in bellperson's proof of nothing unblinded."""
-    return _dump_g1(a) + _dump_g2(b) + _dump_g1(c)
 
 
 def load_proofs(data: bytes, name: str) -> tuple[Proof, ...]:
@@ -56,42 +37,12 @@ def _load(data: bytes, where: str) -> Proof:
     return Proof(CURVE, a, b, c)
 
 
-def _is_larger(y: int) -> bool:
-    return y > (_Q - 1) // 2
-
-
-def _is_larger2(y: Fp2) -> bool:
-    return _is_larger(y[1]) if y[1] else _is_larger(y[0])
-
-
-def _flagged(data: bytes, larger: bool) -> bytes:
-    return bytes([data[0] | _COMPRESSED | (_LARGER if larger else 0)]) + data[1:]
-
-
-def _infinity(size: int) -> bytes:
-    return bytes([_COMPRESSED | _INFINITY]) + bytes(size - 1)
-
-
-def _dump_g1(point: G1) -> bytes:
-    if point is None:
-        return _infinity(_SIZE)
-    x, y = point
-    return _flagged(x.to_bytes(_SIZE, "big"), _is_larger(y))
-
-
-def _dump_g2(point: G2) -> bytes:
-    if point is None:
-        return _infinity(2 * _SIZE)
-    (x0, x1), y = point
-    return _flagged(x1.to_bytes(_SIZE, "big") + x0.to_bytes(_SIZE, "big"), _is_larger2(y))
-
-
 def _coordinates(data: bytes, where: str) -> tuple[bool, list[int]]:
     """The sign flag and the numbers of a finite point."""
     flags = data[0] & 0xE0
-    if not flags & _COMPRESSED:
+    if not flags & COMPRESSED:
         raise BadFile(f"{where} does not have the flag of a compressed point")
-    if flags & _INFINITY:
+    if flags & INFINITY:
         rest = bytes([data[0] & 0x3F]) + data[1:]
         what = "has flags that no point has" if any(rest) else "is the identity, which no proof has"
         raise BadFile(f"{where} {what}")
@@ -99,7 +50,7 @@ def _coordinates(data: bytes, where: str) -> tuple[bool, list[int]]:
     numbers = [int.from_bytes(plain[at : at + _SIZE], "big") for at in range(0, len(plain), _SIZE)]
     if max(numbers) >= _Q:
         raise BadFile(f"{where} has a coordinate that is not below q")
-    return bool(flags & _LARGER), numbers
+    return bool(flags & LARGER), numbers
 
 
 def _load_g1(data: bytes, where: str) -> tuple[int, int]:
@@ -107,7 +58,7 @@ def _load_g1(data: bytes, where: str) -> tuple[int, int]:
     y = _square_root((x**3 + PARAMS[CURVE].b) % _Q)
     if y is None:
         raise BadFile(f"{where} is not on the curve")
-    return x, y if _is_larger(y) == larger else -y % _Q
+    return x, y if is_larger(y) == larger else -y % _Q
 
 
 def _load_g2(data: bytes, where: str) -> tuple[Fp2, Fp2]:
@@ -115,7 +66,7 @@ def _load_g2(data: bytes, where: str) -> tuple[Fp2, Fp2]:
     y = _square_root2(_on_twist((x0, x1)))
     if y is None:
         raise BadFile(f"{where} is not on the curve")
-    if _is_larger2(y) != larger:
+    if is_larger2(y) != larger:
         y = -y[0] % _Q, -y[1] % _Q
     return (x0, x1), y
 

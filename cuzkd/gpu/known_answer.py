@@ -19,7 +19,7 @@ from cuzkd.gpu.device import Device
 from cuzkd.gpu.prover import Blinding, prove
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.evaluate import evaluate, hadamard
-from cuzkd.model import CircuitRef, CircuitShape, Curve, Flavour
+from cuzkd.model import CircuitRef, CircuitShape, Curve
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.secrets import ToxicWaste
 from cuzkd.setup.workloads import Workload, make_instance
@@ -58,9 +58,7 @@ def instance(curve: Curve, threads: int) -> tuple[CompiledCircuit, Vectors]:
     shape = CircuitShape(curve, rows, key.num_vars, key.num_public, key.log_domain)
     arrays = {name: whole(getattr(key, name)) for name in point_shapes(shape)}
     ref = CircuitRef("known-answer", shape)
-    circuit = CompiledCircuit(
-        Path(ref.digest), Manifest(ref, Flavour.SNARKJS, 0, PointChecks.FULL, {}), arrays
-    )
+    circuit = CompiledCircuit(Path(ref.digest), Manifest(ref, 0, PointChecks.FULL, {}), arrays)
     a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
     evaluate(curve, key.matrix_a, made.witness, a, threads=threads)
     evaluate(curve, key.matrix_b, made.witness, b[: key.matrix_b.rows], threads=threads)

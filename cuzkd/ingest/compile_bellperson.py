@@ -198,8 +198,8 @@ class _Compilation:
         digest = _digest(self._read_points(arrays, vk), vk, matrices_digest)
         self._report(f"writing {self._key.name}", self._key.size, self._key.size)
         self._store_matrices()
-        ref = CircuitRef(digest, shape)
-        self._writer.publish(ref, key_bytes, self._points, Flavour.BELLPERSON)
+        ref = CircuitRef(digest, shape, Flavour.BELLPERSON)
+        self._writer.publish(ref, key_bytes, self._points)
         return ref
 
     def _allocate(self, shape: CircuitShape) -> dict[str, Array]:

@@ -233,12 +233,12 @@ class Supervisor:
     def _give_up(self, error: BootFailed) -> None:
         self._fail(error)
 
-    def _order_ingest(self, order: IngestOrder | orders.Discard, fd: int | None) -> None:
+    def _order_ingest(self, order: IngestOrder | orders.Discard, fds: tuple[int, ...]) -> None:
         if isinstance(order, orders.Discard):
             self._dispatcher.tell_all(orders.Forget(order.circuit, order.program, order.constraints))
         [slot] = self._roster.of(Role.INGEST)
         if slot.ready is not None:
-            self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
+            self._roster.order(slot.ready.worker, order, fds)
 
     def _working(self, partition: PartitionId, phase: Phase | None) -> None:
         job = self._scheduler.jobs.get(partition.job)

@@ -6,7 +6,8 @@ import pytest
 from bellperson import BellpersonCase, all_cases, bundled, each
 
 from cuzkd.errors import BadFile, Unsupported
-from cuzkd.formats.compressed import PROOF_BYTES, dump_proof, load_proofs
+from cuzkd.formats.compress import PROOF_BYTES, dump_proof
+from cuzkd.formats.compressed import load_proofs
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import Curve, Proof
 

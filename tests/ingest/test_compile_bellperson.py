@@ -11,7 +11,8 @@ from fixtures import bundled as circom
 
 from cuzkd.errors import Refused, Unsupported
 from cuzkd.formats.compiled import find_compiled
-from cuzkd.formats.compressed import dump_elements, load_proofs
+from cuzkd.formats.compress import dump_elements
+from cuzkd.formats.compressed import load_proofs
 from cuzkd.gpu.prover import Blinding, elements
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.verify import verify
@@ -68,7 +69,7 @@ def test_the_same_files_are_found_again(tmp_path: Path):
     assert (tmp_path / "circuits" / digest).stat().st_ino == made
     manifest = find_compiled(tmp_path / "circuits", digest)
     assert manifest is not None
-    assert (manifest.flavour, manifest.points) == (Flavour.BELLPERSON, PointChecks.FULL)
+    assert (manifest.ref.flavour, manifest.points) == (Flavour.BELLPERSON, PointChecks.FULL)
 
 
 @pytest.mark.parametrize("name", ["cubic", "duplicates", "multiplier", "nopublic"])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import arkworks
 import numpy as np
-import py_arkworks_bls12381 as arkworks
 from bellperson import compile_files, sums_of, synthesized
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,11 +18,11 @@ from random_circuits import Circuit, circuits, r1cs_bytes
 
 from cuzkd import cli
 from cuzkd.formats.compiled import CompiledCircuit
-from cuzkd.formats.compressed import dump_proof
+from cuzkd.formats.compress import dump_proof
 from cuzkd.formats.wtns_writer import write_wtns
 from cuzkd.gpu.prover import Blinding, assemble, check
 from cuzkd.kernels.field import scalars_from_ints
-from cuzkd.model import G1, G2, Curve, Flavour, Proof
+from cuzkd.model import Curve, Flavour, Proof
 
 
 def set_up(circuit: Circuit, flavour: Flavour, folder: Path) -> CompiledCircuit:
@@ -43,29 +42,6 @@ def prove(circuit: CompiledCircuit, witness: tuple[int, ...], blinding: Blinding
     return proof
 
 
-def arkworks_accepts(circuit: CompiledCircuit, public: tuple[int, ...], proof: bytes) -> bool:
-    """Groth16's equation with another library's points and pairing, from compressed bytes."""
-    g1, g2 = arkworks.G1Point, arkworks.G2Point
-    a, c = (g1.from_compressed_bytes(proof[at : at + 48]) for at in (0, 144))
-    b = g2.from_compressed_bytes(proof[48:144])
-    vkey = circuit.vkey
-
-    def point1(point: G1) -> Any:
-        return g1.from_xy_bytes_le(b"".join(v.to_bytes(48, "little") for v in point or ()))
-
-    def point2(point: G2) -> Any:
-        return g2.from_xy_bytes_le(b"".join(v.to_bytes(48, "little") for pair in point or () for v in pair))
-
-    statement = point1(vkey.ic[0])
-    for value, point in zip(public, vkey.ic[1:], strict=True):
-        statement = statement + point1(point) * arkworks.Scalar.from_le_bytes(value.to_bytes(32, "little"))
-    right = arkworks.GT.multi_pairing(
-        [point1(vkey.alpha_g1), statement, c],
-        [point2(vkey.beta_g2), point2(vkey.gamma_g2), point2(vkey.delta_g2)],
-    )
-    return bool(arkworks.GT.pairing(a, b) == right)
-
-
 @settings(max_examples=50, deadline=None)
 @given(
     circuit=circuits((Curve.BLS12_381,), every_wire=True),
@@ -83,15 +59,15 @@ def test_both_flavours_give_their_oracles_proof(circuit: Circuit, blinding: Blin
             write_wtns(out, circuit.curve, scalars_from_ints(circuit.witness))
         zkey = (folder / f"key.{Flavour.SNARKJS}").read_bytes()
         assert proof == snarkjs_oracle(zkey, (folder / "wtns").read_bytes(), r, s)
-        assert arkworks_accepts(of_snarkjs, public, dump_proof(proof))
+        assert arkworks.accepts(of_snarkjs.vkey, public, dump_proof(proof))
 
         proof = prove(of_bellperson, circuit.witness, blinding)
         params = Path(folder / f"key.{Flavour.BELLPERSON}.params").read_bytes()
         expected = bellperson_oracle(params, circuit.rows, 1 + circuit.num_public, circuit.witness, r, s)
         assert (proof.a, proof.b, proof.c) == expected
-        assert arkworks_accepts(of_bellperson, public, dump_proof(proof))
+        assert arkworks.accepts(of_bellperson.vkey, public, dump_proof(proof))
         wrong = (*public[:-1], (public[-1] + 1) % R) if public else ()
-        assert not wrong or not arkworks_accepts(of_bellperson, wrong, dump_proof(proof))
+        assert not wrong or not arkworks.accepts(of_bellperson.vkey, wrong, dump_proof(proof))
 
 
 @settings(max_examples=50, deadline=None)
