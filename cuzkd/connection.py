@@ -1,4 +1,4 @@
-"""One client's connection: its frames in, its answers out, and the limits that keep it from harming others.
+"""One client's connection: its requests, which of them are unanswered, and the limits that keep it from harming others.
 
 A request has one answer (or one stream of answers), which may come much later by its `Reply`.
 The connection is closed when a frame does not become whole in time, when the client does not read its
@@ -12,7 +12,6 @@ import asyncio
 import logging
 import socket
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -22,17 +21,16 @@ from cuzkd.ipc.channel import ChannelClosed, NonBlockingChannel, Received
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.peer import peer_of
 from cuzkd.ipc.requests import Progress
+from cuzkd.outbox import Outbox
 from cuzkd.reply import Reply
 from cuzkd.share import Share
 from cuzkd.uploads import Upload
 
 MAX_OUTSTANDING = 64
 FRAME_DEADLINE_S = 10.0
-WRITE_DEADLINE_S = 30.0
 UPLOAD_DEADLINE_S = 60.0
 TURN_S = 0.005
 _RETRY_AFTER_S = 1.0
-_STREAM_AHEAD_BYTES = 1 << 18
 
 _log = logging.getLogger(__name__)
 
@@ -75,25 +73,23 @@ class Connection:
         self._share = share or Share(loop)
         self._channel = NonBlockingChannel(sock)
         self._requests = requests
-        self._streams: deque[tuple[int, Iterator[Message]]] = deque()
+        self._outbox = Outbox(loop, self._channel, self._share, self._wrote, self._break_off)
         self._pending: dict[Reply, Callable[[], object] | None] = {}
         self._followers: dict[object, Callable[[], object]] = {}
         self._begun: Reply | None = None
         self._ending = False
-        self._broken = False
         self._paused = False
         self._frame_since: float | None = time.monotonic()
-        self._written_at = time.monotonic()
         loop.add_reader(self._channel.fileno(), self._on_readable)
 
     @property
     def writing(self) -> bool:
         """Whether answers are waiting for the client to read."""
-        return self._channel.wants_write or bool(self._streams)
+        return self._outbox.writing
 
     def new_reply(self, request_id: int) -> Reply:
         """Begin with a request. `Busy` when the client has too many unanswered ones."""
-        if len(self._pending) + len(self._streams) >= MAX_OUTSTANDING:
+        if len(self._pending) + len(self._outbox) >= MAX_OUTSTANDING:
             told = f"{MAX_OUTSTANDING} requests of this connection are unanswered"
             raise Busy(
                 told, advice="read the answers to earlier requests first", retry_after_s=_RETRY_AFTER_S
@@ -109,7 +105,7 @@ class Connection:
             return
         del self._pending[reply]
         reply.end()
-        self._queue(request_id, messages)
+        self._outbox.add(request_id, messages)
 
     def fail(self, reply: Reply, request_id: int, error: CuzkdError) -> None:
         """Queue the answer that a request failed; nothing where `answer` does nothing."""
@@ -120,12 +116,12 @@ class Connection:
     def progress(self, reply: Reply, request_id: int, progress: Progress) -> None:
         """Queue word of an unanswered request, unless anything still waits for the client to read it."""
         if reply in self._pending and not self.writing:
-            self._queue(request_id, iter((progress,)))
+            self._outbox.add(request_id, iter((progress,)))
 
     def tell(self, reply: Reply, request_id: int, messages: Iterator[Message]) -> None:
         """Queue messages of an unanswered request."""
         if reply in self._pending:
-            self._queue(request_id, messages)
+            self._outbox.add(request_id, messages)
 
     def on_close(self, reply: Reply, callback: Callable[[], object]) -> None:
         """See `Reply.on_close`."""
@@ -145,13 +141,13 @@ class Connection:
         self._ending = True
         self._requests.failed(error)
         self._loop.remove_reader(self._channel.fileno())
-        self._queue(request_id, iter((Failure.of(error),)))
+        self._outbox.add(request_id, iter((Failure.of(error),)))
 
     def overdue(self, now: float) -> str | None:
         """Why the connection has to be closed by now, if it has."""
         if self._frame_since is not None and now - self._frame_since > FRAME_DEADLINE_S:
             return "a frame did not become whole in time"
-        if self.writing and now - self._written_at > WRITE_DEADLINE_S:
+        if self._outbox.overdue(now):
             return "the client does not read its answers"
         if self.upload is not None and now - self.upload.written_at > UPLOAD_DEADLINE_S:
             return "an upload stands still"
@@ -163,9 +159,8 @@ class Connection:
             return
         self.closed = True
         self._loop.remove_reader(self._channel.fileno())
-        self._loop.remove_writer(self._channel.fileno())
+        self._outbox.close()
         self._channel.close()
-        self._streams.clear()
         self.drop_attached()
         if self.upload is not None:
             self.upload.abandon()
@@ -207,7 +202,7 @@ class Connection:
         except (BadRequest, VersionMismatch, ResourceExhausted) as error:
             self.end_with(error)
         except OSError as error:
-            _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
+            self._log_closed(error)
             self.close()
         else:
             self._note_frame_begin()
@@ -251,22 +246,16 @@ class Connection:
         """Answer a request that could not be begun with, or was begun with and then refused."""
         if self._begun is None:
             self._requests.failed(error)
-            self._queue(request_id, iter((Failure.of(error),)))
+            self._outbox.add(request_id, iter((Failure.of(error),)))
         else:
             self._begun.fail(error)
 
     def _pause_if_behind(self) -> None:
         """Read nothing more from a client that does not read its answers, until it does."""
-        if len(self._streams) >= MAX_OUTSTANDING and not (self.closed or self._paused):
+        if len(self._outbox) >= MAX_OUTSTANDING and not (self.closed or self._paused):
             self._paused = True
             self._frame_since = None
             self._loop.remove_reader(self._channel.fileno())
-
-    def _resume(self) -> None:
-        if self._paused and not self._ending and len(self._streams) < MAX_OUTSTANDING:
-            self._paused = False
-            self._loop.add_reader(self._channel.fileno(), self._on_readable)
-            self._note_frame_begin()
 
     def _note_frame_begin(self) -> None:
         """A connection that has not said hello counts as one that has begun a frame."""
@@ -275,57 +264,22 @@ class Connection:
         else:
             self._frame_since = None
 
-    def _queue(self, request_id: int, messages: Iterator[Message]) -> None:
-        if not self.writing:
-            self._written_at = time.monotonic()
-        self._streams.append((request_id, messages))
-        self._write()
+    def _wrote(self) -> None:
+        """Go on with a client that reads its answers; close when the last one is said."""
+        if self._paused and not self._ending and len(self._outbox) < MAX_OUTSTANDING:
+            self._paused = False
+            self._loop.add_reader(self._channel.fileno(), self._on_readable)
+            self._note_frame_begin()
+        if self._ending and not self.writing:
+            self.close()
 
-    def _on_writable(self) -> None:
-        if self._share.left:
-            begin = time.monotonic()
-            self._write()
-            self._share.spend(time.monotonic() - begin)
-        else:
-            self._loop.remove_writer(self._channel.fileno())
-            self._share.stand_in_line(self._write)
-
-    def _write(self) -> None:
-        if self.closed or self._broken:
-            return
-        before = self._channel.queued_bytes
-        try:
-            self._fill()
-            self._channel.on_writable()
-        except ChannelClosed:
-            self._break_off()
-            return
-        except (OSError, CuzkdError) as error:
-            _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)
-            self._break_off()
-            return
-        if self._channel.queued_bytes != before:
-            self._written_at = time.monotonic()
-        self._resume()
-        if self.writing:
-            self._loop.add_writer(self._channel.fileno(), self._on_writable)
-        else:
-            self._loop.remove_writer(self._channel.fileno())
-            if self._ending:
-                self.close()
-
-    def _break_off(self) -> None:
+    def _break_off(self, error: Exception) -> None:
         """Close soon, and not now: whoever is answering does not expect to be told of the end meanwhile."""
-        self._ending = self._broken = True
+        if not isinstance(error, ChannelClosed):
+            self._log_closed(error)
+        self._ending = True
         self._loop.remove_reader(self._channel.fileno())
-        self._loop.remove_writer(self._channel.fileno())
         self._loop.call_soon(self.close)
 
-    def _fill(self) -> None:
-        while self._streams and self._channel.queued_bytes < _STREAM_AHEAD_BYTES:
-            request_id, messages = self._streams[0]
-            message = next(messages, None)
-            if message is None:
-                self._streams.popleft()
-            else:
-                self._channel.queue(message, request_id)
+    def _log_closed(self, error: Exception) -> None:
+        _log.info("a connection of uid %d is closed: %s", self.peer.uid, error)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cuzkd.errors import InvalidTransition
 from cuzkd.events import Worker
 from cuzkd.ipc.handle import Handle
-from cuzkd.model import PartitionId, Phase, Role
+from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.partitions import Partition
 
 
@@ -65,6 +65,17 @@ class Stages:
     def idle_synthesis(self) -> list[Stage]:
         """The synthesis workers that have nothing to do."""
         return [s for s in self if s.worker.role is Role.SYNTHESIS and not s.partitions and not s.stuck]
+
+    def gpu_has(self, circuit: str) -> bool:
+        """Whether the gpu process has a partition of the circuit with this digest."""
+        return self.gpu is not None and any(
+            partition.job.circuit.digest == circuit for partition in self.gpu.partitions.values()
+        )
+
+    def shape_of(self, partition: PartitionId) -> CircuitShape | None:
+        """The shape of the partition's circuit, if some worker has the partition."""
+        held = (stage.partitions.get(partition) for stage in self)
+        return next((found.job.circuit.shape for found in held if found is not None), None)
 
     def up(self, worker: Worker) -> bool:
         """Begin a worker's life; False when it is an old one's news, `InvalidTransition` while one lives."""

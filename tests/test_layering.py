@@ -39,7 +39,23 @@ WORDS = [
     re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")) + r")\b"),
     re.compile("/work" + r"/\w|work" + "place", re.IGNORECASE),
 ]
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".txt", ".cpp", ".hpp", ".h", ".cuh", ".cu", ".mjs", ".1", ".service"}
+TEXT_SUFFIXES = {
+    ".py",
+    ".md",
+    ".toml",
+    ".txt",
+    ".cpp",
+    ".hpp",
+    ".h",
+    ".cuh",
+    ".cu",
+    ".mjs",
+    ".1",
+    ".5",
+    ".service",
+    ".socket",
+    ".conf",
+}
 
 
 def python_files(*folders: str) -> Iterator[Path]:

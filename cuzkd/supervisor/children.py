@@ -18,16 +18,17 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from cuzkd.child import BootingChild, Child, Process, Settings, spawn
-from cuzkd.errors import BadRequest, BootFailed, CuzkdError, ResourceExhausted, VersionMismatch
+from cuzkd.errors import BootFailed, ResourceExhausted
 from cuzkd.events import Worker
-from cuzkd.ipc.channel import ChannelClosed
 from cuzkd.ipc.descriptors import OutOfDescriptors
 from cuzkd.ipc.messages import Message
 from cuzkd.ipc.orders import Heartbeat, ProofDone, StageFailed, SynthesisDone
 from cuzkd.logs import Event, about
 from cuzkd.model import Role
+from cuzkd.supervisor.line import Line
 from cuzkd.supervisor.patience import Doing, Patience
 from cuzkd.supervisor.slots import Slot, pause_s
 
@@ -35,7 +36,6 @@ BOOT_ATTEMPTS = 5
 ABORT_PATIENCE_S = 5.0
 KILL_PATIENCE_S = 10.0
 _STOP_PATIENCE_S = 2.0
-_LAST_READS = 1000
 _LATE_S = 5.0
 _SHORTAGE_PAUSE_S = 0.5
 _SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
@@ -57,25 +57,26 @@ class Listener:
 
 
 class Roster:
-    """All children."""
+    """All children; `start` begins with them and says whom to tell of them."""
+
+    _listener: Listener
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         settings: Iterable[Settings],
-        listener: Listener,
         boot_timeout_s: float,
     ) -> None:
         self.slots = [Slot(each) for each in settings]
         self._loop = loop
-        self._listener = listener
         self._boot_timeout_s = boot_timeout_s
         self._stopping = False
         self._emptied = asyncio.Event()
         self._left_behind: list[Process] = []
 
-    def start(self) -> None:
+    def start(self, listener: Listener) -> None:
         """Start every child."""
+        self._listener = listener
         for slot in self.slots:
             self._spawn(slot)
 
@@ -105,7 +106,7 @@ class Roster:
             _log.error("%s does not read its orders: %s", slot.name, error)
             child.process.kill(signal.SIGKILL)
             return
-        self._write(slot, child.process)
+        slot.write()
 
     async def stop(self) -> None:
         """End every child: SIGTERM, then SIGKILL for those that live on; returns when none is left that can end."""
@@ -159,12 +160,10 @@ class Roster:
         except OSError as error:
             self._not_spawned(slot, error)
             return
-        slot.begin(child, time.monotonic())
-        process = child.process
-        self._loop.add_reader(process.pidfd, self._died, slot, process)
-        self._loop.add_reader(process.channel.fileno(), self._readable, slot, process)
+        line = Line(self._loop, child.process, partial(self._received, slot), partial(self._died, slot))
+        slot.begin(child, line, time.monotonic())
         late = f"not ready after {self._boot_timeout_s:g} s"
-        slot.timers.append(self._loop.call_later(self._boot_timeout_s, self._end, slot, process, late))
+        slot.timers.append(self._loop.call_later(self._boot_timeout_s, self._end, slot, child.process, late))
 
     def _not_spawned(self, slot: Slot, error: OSError) -> None:
         if error.errno not in _SHORTAGES or not slot.has_booted:
@@ -174,19 +173,6 @@ class Roster:
             _log.error("the %s process cannot be replaced for now: %s", slot.name, error.strerror)
         slot.short = True
         self._loop.call_later(_SHORTAGE_PAUSE_S, self._spawn, slot)
-
-    def _readable(self, slot: Slot, process: Process) -> None:
-        """Read once; a channel that ends is left alone, for the pidfd tells of the death."""
-        try:
-            for received in process.receive():
-                received.descriptors.close()
-                self._received(slot, received.message)
-        except ChannelClosed:
-            self._loop.remove_reader(process.channel.fileno())
-        except (BadRequest, VersionMismatch, BootFailed) as error:
-            _log.error("%s is replaced: it broke the protocol: %s", slot.name, error)
-            self._loop.remove_reader(process.channel.fileno())
-            process.kill(signal.SIGKILL)
 
     def _received(self, slot: Slot, message: Message) -> None:
         now = time.monotonic()
@@ -205,25 +191,12 @@ class Roster:
             slot.heard(message)
             self._listener.message(slot.child.worker, message)
 
-    def _write(self, slot: Slot, process: Process) -> None:
-        try:
-            process.channel.on_writable()
-        except (ChannelClosed, CuzkdError) as error:
-            # in-flight descriptors are the one thing that a living child can run out of
-            self._loop.remove_writer(process.channel.fileno())
-            if not isinstance(error, ChannelClosed):
-                _log.error("%s is replaced: %s", slot.name, error)
-                process.kill(signal.SIGKILL)
-            return
-        if process.channel.wants_write:
-            self._loop.add_writer(process.channel.fileno(), self._write, slot, process)
-        else:
-            self._loop.remove_writer(process.channel.fileno())
-
-    def _died(self, slot: Slot, process: Process) -> None:
+    def _died(self, slot: Slot) -> None:
         """What the child had sent counts; then nothing of it runs any more."""
-        self._read_rest(slot, process)
-        self._unwatch(process)
+        assert slot.line is not None, "only a life can end"
+        slot.line.read_rest()
+        slot.line.close()
+        process = slot.line.process
         reason = process.reap()
         if slot.ending is not None:
             reason = f"{slot.ending}, {reason}"
@@ -244,21 +217,6 @@ class Roster:
         self._listener.down(process.worker, reason)
         self._spawn_after(slot.pause_s(time.monotonic()), slot)
 
-    def _unwatch(self, process: Process) -> None:
-        self._loop.remove_reader(process.pidfd)
-        self._loop.remove_reader(process.channel.fileno())
-        self._loop.remove_writer(process.channel.fileno())
-
-    def _read_rest(self, slot: Slot, process: Process) -> None:
-        """Read to the end of the stream; a whole frame takes several reads, so an empty one ends nothing."""
-        try:
-            for _ in range(_LAST_READS):
-                for received in process.receive():
-                    received.descriptors.close()
-                    self._received(slot, received.message)
-        except (ChannelClosed, CuzkdError):
-            return
-
     def _end(self, slot: Slot, process: Process, why: str) -> None:
         """SIGABRT, for the stacks; SIGKILL; and then there is nothing that one could do."""
         _log.error("the %s process (pid %d) is ended: %s", slot.name, process.pid, why)
@@ -278,7 +236,8 @@ class Roster:
             if slot.ready is not None:
                 self._listener.stuck(process.worker, told)
             return
-        self._unwatch(process)
+        assert slot.line is not None, "its end was not told"
+        slot.line.close()
         self._left_behind.append(process)
         self._loop.add_reader(process.pidfd, self._left_behind_died, process)
         self._vacate(slot, process, f"is left behind: {told}")

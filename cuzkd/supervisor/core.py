@@ -11,18 +11,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cuzkd.child import Child
-from cuzkd.errors import BootFailed, Unavailable
-from cuzkd.events import Worker, WorkerDown, WorkerStuck, WorkerUp
-from cuzkd.ipc import messages, orders, requests
+from cuzkd.errors import Unavailable
+from cuzkd.ipc.requests import Reloaded, Status
 from cuzkd.logs import Event, about
-from cuzkd.model import CircuitShape, PartitionId, Phase, Role
 from cuzkd.registry import Registry
 from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
 from cuzkd.server import Limits, Server
 from cuzkd.supervisor.backend import Choice
-from cuzkd.supervisor.children import Listener, Roster
+from cuzkd.supervisor.children import Roster
 from cuzkd.supervisor.circuits import NamedCircuits
 from cuzkd.supervisor.configuration import Configuration
 from cuzkd.supervisor.directories import Directories
@@ -34,12 +31,12 @@ from cuzkd.supervisor.manager import ServiceManager
 from cuzkd.supervisor.metrics import metrics
 from cuzkd.supervisor.namefile import NameFile
 from cuzkd.supervisor.numbers import JobNumbers
-from cuzkd.supervisor.patience import Doing, Patience
+from cuzkd.supervisor.patience import Patience
 from cuzkd.supervisor.segments import Segments
 from cuzkd.supervisor.service import ClientService, Reports
 from cuzkd.supervisor.staff import raise_file_limit, settings
 from cuzkd.supervisor.status import Daemon, report, status_line
-from cuzkd.supervisor.submission import IngestAnswer, IngestOrder
+from cuzkd.supervisor.switchboard import Switchboard
 from cuzkd.uploads import Uploads
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -85,7 +82,6 @@ class Supervisor:
         self._roster = Roster(
             self._loop,
             settings(config, backend, children_lock),
-            Listener(self._up, self._hear, self._stalled, self._stuck, self._down, self._give_up),
             config.boot_timeout_s,
         )
         self._numbers = JobNumbers(self._loop, directories.job_numbers)
@@ -95,16 +91,20 @@ class Supervisor:
             self._roster,
             segments,
             self._service.order_of,
-            self._working,
+            self._service.working,
             self._service.ended,
         )
-        self._intake = Intake(self._payload_limit, self._order_ingest, self._service.needed)
+        self._intake = Intake(self._payload_limit, self._dispatcher.tell_ingest, self._service.needed)
         self._keys = Keys(self._dispatcher.tell_gpu)
         self._names = NameFile(self._loop, directories.names)
         self._service.connect(
             self._intake,
             NamedCircuits(
-                Registry.load(directories.names), self._names, self._intake, self._keys, self._proving
+                Registry.load(directories.names),
+                self._names,
+                self._intake,
+                self._keys,
+                self._scheduler.stages.gpu_has,
             ),
             self._dispatcher.feed,
             Reports(self._report, lambda: metrics(self._daemon(), self._server), self._reloaded),
@@ -125,7 +125,8 @@ class Supervisor:
         self._loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self._manager.beat()
-        self._roster.start()
+        hears = Switchboard(self._dispatcher, self._intake, self._keys, self._changed.set, self._fail)
+        self._roster.start(hears.listener)
         try:
             await self._until(lambda: self._roster.all_up)
             if not self._stopping:
@@ -184,73 +185,6 @@ class Supervisor:
             self._changed.clear()
             await self._changed.wait()
 
-    # ---- what children say
-
-    def _up(self, child: Child) -> None:
-        worker = child.worker
-        _log.info(
-            "the %s process is up (pid %d)", worker.name, child.process.pid, extra=about(Event.CHILD_UP)
-        )
-        if worker.role is Role.INGEST:
-            self._intake.ingest_up()
-        self._dispatcher.feed(WorkerUp(worker))
-        self._changed.set()
-
-    def _stalled(self, worker: Worker, doing: Doing | None, why: str) -> None:
-        """A child is being ended; a file that it waited for is refused, for the next one would wait too."""
-        if worker.role is Role.INGEST and doing is not None and doing.ticket is not None:
-            self._intake.stalled(doing.ticket, why)
-
-    def _stuck(self, worker: Worker, reason: str) -> None:
-        self._dispatcher.feed(WorkerStuck(worker, reason))
-
-    def _patience(self) -> Patience:
-        return Patience(self._configuration.now.limits, self._scheduler.memory.limit_bytes, self._shape_of)
-
-    def _shape_of(self, partition: PartitionId) -> CircuitShape | None:
-        held = (stage.partitions.get(partition) for stage in self._scheduler.stages)
-        return next((p.job.circuit.shape for p in held if p is not None), None)
-
-    def _down(self, worker: Worker, reason: str) -> None:
-        if worker.role is Role.INGEST:
-            self._intake.ingest_down()
-        if worker.role is Role.GPU:
-            self._keys.gpu_down()
-        self._dispatcher.feed(WorkerDown(worker, reason))
-
-    def _hear(self, worker: Worker, message: messages.Message) -> None:
-        if isinstance(message, IngestAnswer | orders.IngestFailed):
-            self._intake.answered(message)
-        elif isinstance(message, orders.IngestProgress):
-            self._intake.progressed(message)
-        elif isinstance(message, orders.CacheUsed) and message.cache is orders.Cache.PROGRAM:
-            self._intake.program_used(found=message.found)
-        elif isinstance(message, orders.KeysHeld | orders.KeyMoved | orders.CacheUsed):
-            self._keys.hear(message)
-        elif not self._dispatcher.hear(worker, message):
-            _log.error("the %s process sent an unexpected %s", worker.name, type(message).__name__)
-
-    def _give_up(self, error: BootFailed) -> None:
-        self._fail(error)
-
-    def _order_ingest(self, order: IngestOrder | orders.Discard, fds: tuple[int, ...]) -> None:
-        if isinstance(order, orders.Discard):
-            self._dispatcher.tell_all(orders.Forget(order.circuit, order.program, order.constraints))
-        [slot] = self._roster.of(Role.INGEST)
-        if slot.ready is not None:
-            self._roster.order(slot.ready.worker, order, fds)
-
-    def _working(self, partition: PartitionId, phase: Phase | None) -> None:
-        job = self._scheduler.jobs.get(partition.job)
-        self._service.working(partition, phase, None if job is None else job.done)
-
-    def _proving(self, circuit: str) -> bool:
-        """Whether the gpu process has a partition of this circuit."""
-        gpu = self._scheduler.stages.gpu
-        return gpu is not None and any(
-            partition.job.circuit.digest == circuit for partition in gpu.partitions.values()
-        )
-
     # ---- signals, time, faults
 
     def _stop_signal(self, number: int) -> None:
@@ -266,9 +200,9 @@ class Supervisor:
         else:
             self._manager.hang_up()
 
-    def _reloaded(self) -> requests.Reloaded:
+    def _reloaded(self) -> Reloaded:
         changes = self._manager.reload()
-        return requests.Reloaded((*changes.live, *changes.at_restart), changes.at_restart)
+        return Reloaded((*changes.live, *changes.at_restart), changes.at_restart)
 
     def _booting(self) -> str:
         slots = self._roster.slots
@@ -276,6 +210,10 @@ class Supervisor:
 
     def _payload_limit(self) -> int:
         return self._configuration.now.limits.payload_bytes
+
+    def _patience(self) -> Patience:
+        memory, stages = self._scheduler.memory, self._scheduler.stages
+        return Patience(self._configuration.now.limits, memory.limit_bytes, stages.shape_of)
 
     def _tick(self, due: float) -> None:
         """Once a second: the unit's status line, and children that have fallen silent."""
@@ -306,5 +244,5 @@ class Supervisor:
             keys=self._keys,
         )
 
-    def _report(self, reply: Reply) -> requests.Status:
+    def _report(self, reply: Reply) -> Status:
         return report(self._daemon(), reply)

@@ -31,12 +31,17 @@ from cuzkd.model import PartitionId, Phase, Role
 from cuzkd.scheduler import Scheduler
 from cuzkd.supervisor.children import Roster
 from cuzkd.supervisor.segments import Segments
+from cuzkd.supervisor.submission import IngestOrder
 
 _log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Feeds the scheduler and does what it says."""
+    """Feeds the scheduler and does what it says.
+
+    `order_of` says what a synthesis process is told (None: the job is over), `working` is told that a partition enters
+    a phase or (None) has its proof, and how many of its job are done; `ended`, how a job ended.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class Dispatcher:
         roster: Roster,
         segments: Segments,
         order_of: Callable[[Synthesize], orders.SynthesizeOrder | None],
-        working: Callable[[PartitionId, Phase | None], None],
+        working: Callable[[PartitionId, Phase | None, int | None], None],
         ended: Callable[[CompleteJob | FailJob], None],
     ) -> None:
         self._scheduler = scheduler
@@ -79,10 +84,14 @@ class Dispatcher:
         if event is not None:
             self.feed(event)
         if isinstance(event, PhaseReported):
-            self._working(event.partition, event.phase)
+            self._tell(event.partition, event.phase)
         elif isinstance(event, Proved):
-            self._working(event.partition, None)
+            self._tell(event.partition, None)
         return event is not None or isinstance(message, orders.Heartbeat)
+
+    def _tell(self, partition: PartitionId, phase: Phase | None) -> None:
+        job = self._scheduler.jobs.get(partition.job)
+        self._working(partition, phase, None if job is None else job.done)
 
     @staticmethod
     def _event_of(worker: Worker, message: messages.Message) -> Event | None:
@@ -137,6 +146,14 @@ class Dispatcher:
         if slot.ready is not None:
             self._roster.order(slot.ready.worker, message)
         return slot.ready is not None
+
+    def tell_ingest(self, order: IngestOrder | orders.Discard, fds: tuple[int, ...]) -> None:
+        """Give the ingest process an order, if it takes any; what it discards, the others have to forget."""
+        if isinstance(order, orders.Discard):
+            self.tell_all(orders.Forget(order.circuit, order.program, order.constraints))
+        [slot] = self._roster.of(Role.INGEST)
+        if slot.ready is not None:
+            self._roster.order(slot.ready.worker, order, fds)
 
     def tell_all(self, message: messages.Message) -> None:
         """Give the synthesis processes and the gpu process an order."""

@@ -24,6 +24,7 @@ from cuzkd.ipc.orders import (
     SynthesisDone,
 )
 from cuzkd.model import Role
+from cuzkd.supervisor.line import Line
 from cuzkd.supervisor.patience import Doing, Watch
 
 FIRST_PAUSE_S: Final = 0.1
@@ -45,6 +46,7 @@ class Slot:
 
     settings: Settings
     child: BootingChild | Child | None = None
+    line: Line | None = None
     watch: Watch = field(default_factory=lambda: Watch(time.monotonic()))
     incarnation: int = 0
     boot_failures: int = 0
@@ -77,9 +79,10 @@ class Slot:
         """Whether a process that could not be ended may still be at a device or in a segment."""
         return self.settings.role is not Role.INGEST
 
-    def begin(self, child: BootingChild, now: float) -> None:
+    def begin(self, child: BootingChild, line: Line, now: float) -> None:
         """A process was started."""
         self.child = child
+        self.line = line
         self.watch = Watch(now)
         self.incarnation += 1
         self.short = False
@@ -94,13 +97,18 @@ class Slot:
         self.has_booted = True
         self._up_at = now
 
+    def write(self) -> None:
+        """Write the orders that the child was given."""
+        if self.line is not None:
+            self.line.write()
+
     def heard(self, message: Message) -> None:
         """Note what shows that the life is of use."""
         self._achieved = self._achieved or isinstance(message, _ACHIEVEMENTS)
 
     def end(self) -> None:
         """The process is gone, or given up."""
-        self.child = None
+        self.child = self.line = None
         self.watch.done(time.monotonic())
         self.cancel_timers()
 

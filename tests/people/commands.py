@@ -26,6 +26,11 @@ def run(program: str, *arguments: object, cwd: Path | None = None) -> subprocess
     )
 
 
+def ctl(socket: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run `cuzkctl` with the daemon at a socket, beside which it writes its files."""
+    return run("cuzkctl", "--socket", socket, *arguments, cwd=socket.parent)
+
+
 def has_socket(pid: int) -> bool:
     """Whether the process has a connection."""
     for path in Path(f"/proc/{pid}/fd").iterdir():

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people.peer import LIMIT_S, Serve, answering, fail, serving, welcome
+from people.peer import LIMIT_S, Serve, answering, fail, welcome
 
 import cuzkd
 from cuzkd import delivery
@@ -39,12 +38,6 @@ from cuzkd.ipc.requests import (
     Welcome,
 )
 from cuzkd.model import Curve
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
 
 
 def test_a_failure_is_raised_as_its_class_with_its_advice(serve: Serve) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from people.circuits import INFO
-from people.peer import LIMIT_S, Serve, fail, request, serving, welcome
+from people.peer import LIMIT_S, Serve, fail, request, welcome
 
 import cuzkd
 from cuzkd import Client, PointChecks, Progress
@@ -30,12 +29,6 @@ from cuzkd.ipc.requests import (
     PartitionResult,
 )
 from cuzkd.model import Curve
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from people.jobs import CANCELLED, CANCELLED_INFO, DONE, FAILED_INFO, QUEUED, RESULT, RUNNING, RUNNING_INFO
-from people.peer import LIMIT_S, Serve, answering, fail, request, serving, welcome
+from people.peer import LIMIT_S, Serve, answering, fail, request, welcome
 
 from cuzkd import Client
 from cuzkd.errors import BadConfig, Busy, DaemonUnreachable, Forbidden, NotDone, NotFound, WrongProof
@@ -29,12 +28,6 @@ from cuzkd.ipc.requests import (
     Reloaded,
     Watch,
 )
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
 
 
 def test_each_question_about_jobs_and_the_daemon_is_its_own_message(serve: Serve) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from people.jobs import RESULT
-from people.peer import Peer, Serve, answering, fail, request, serving, welcome
+from people.peer import Peer, Serve, answering, fail, request, welcome
 
 from cuzkd import Client, Progress
 from cuzkd.errors import Busy, DaemonUnreachable, InternalError, Restarted, WaitTimeout
@@ -17,12 +16,6 @@ from cuzkd.ipc.channel import BlockingChannel
 from cuzkd.ipc.requests import JobWait, StatusRequest
 
 WAIT = JobWait(7, None, progress=False)
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
 
 
 def failing(code: str, retry_after_s: float | None = None) -> Peer:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from people.circuits import INFO
-from people.commands import run
+from people.commands import ctl
 from people.jobs import CANCELLED_INFO
-from people.peer import Serve, answering, fail, request, serving, welcome
+from people.peer import Serve, answering, fail, request, welcome
 
 from cuzkd.ipc.channel import BlockingChannel
 from cuzkd.ipc.messages import Message
@@ -28,16 +26,6 @@ from cuzkd.ipc.requests import (
     Reload,
     Reloaded,
 )
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
-
-
-def ctl(socket: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return run("cuzkctl", "--socket", socket, *arguments)
 
 
 def test_metrics_are_printed_as_they_came(serve: Serve) -> None:

@@ -6,12 +6,10 @@ The daemon here is a peer that is known to say what it says; a real one is in te
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people.commands import run
+from people.commands import ctl
 from people.jobs import (
     CANCELLED_INFO,
     DONE,
@@ -22,7 +20,7 @@ from people.jobs import (
     RUNNING,
     RUNNING_INFO,
 )
-from people.peer import Serve, answering, fail, request, serving, welcome
+from people.peer import Serve, answering, fail, request, welcome
 
 from cuzkd.errors import NotFound
 from cuzkd.ipc.channel import BlockingChannel
@@ -37,16 +35,6 @@ from cuzkd.ipc.requests import (
     JobSubmit,
     PointChecks,
 )
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
-
-
-def ctl(socket: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return run("cuzkctl", "--socket", socket, *arguments, cwd=socket.parent)
 
 
 def failing(serve: Serve, code: str, retry_after_s: float | None = None) -> Path:

@@ -6,11 +6,10 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from people.commands import BIN, LIMIT_S, run
+from people.commands import BIN, LIMIT_S, ctl
 from people.jobs import (
     CANCELLED,
     DONE,
@@ -19,7 +18,7 @@ from people.jobs import (
     RESULT,
     RUNNING,
 )
-from people.peer import Serve, answering, request, serving, welcome
+from people.peer import Serve, answering, request, welcome
 
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
 from cuzkd.ipc.messages import Message
@@ -32,16 +31,6 @@ from cuzkd.ipc.requests import (
     PointChecks,
     Watch,
 )
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    with serving(tmp_path) as start:
-        yield start
-
-
-def ctl(socket: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return run("cuzkctl", "--socket", socket, *arguments, cwd=socket.parent)
 
 
 def changes(*statuses: object) -> tuple[Message, ...]:

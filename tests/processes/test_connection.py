@@ -12,7 +12,6 @@ from cuzkd.connection import (
     FRAME_DEADLINE_S,
     MAX_OUTSTANDING,
     UPLOAD_DEADLINE_S,
-    WRITE_DEADLINE_S,
     Connection,
 )
 from cuzkd.errors import CuzkdError, NotFound
@@ -20,6 +19,7 @@ from cuzkd.ipc import codec
 from cuzkd.ipc.channel import BlockingChannel, Received
 from cuzkd.ipc.messages import Failure
 from cuzkd.ipc.requests import Hello, StatusRequest, Welcome
+from cuzkd.outbox import WRITE_DEADLINE_S
 from cuzkd.uploads import Uploads
 
 HELLO = Hello(1, 1, "test")

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,8 @@ class Told:
                 await asyncio.sleep(0.005)
 
 
-def patience(phase_time: str = "60s") -> Patience:
-    limits = Config.load(overrides={"limits.phase_time": phase_time}).limits
+def patience(phase_time_s: float = 60.0) -> Patience:
+    limits = replace(Config.load().limits, phase_time_s=phase_time_s)
     return Patience(limits, 1 << 20, lambda _: None)
 
 
@@ -69,8 +70,8 @@ def with_roster(
         told = Told()
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
         settings = Settings(role, 0, 1, state_dir or folder, "INFO", backend, 60.0, 1 << 30, lock)
-        roster = Roster(asyncio.get_running_loop(), [settings], told.listener(), boot_timeout_s=60)
-        roster.start()
+        roster = Roster(asyncio.get_running_loop(), [settings], boot_timeout_s=60)
+        roster.start(told.listener())
         try:
             await test(roster, told)
         finally:
@@ -158,7 +159,7 @@ def test_fault_07_a_gpu_process_that_not_even_sigkill_ends_is_not_replaced_until
         with silent_files(tmp_path / "state", looking_up=False) as files:
             roster.order(told.up[0].worker, LoadKey(1, ref))
             await told.until(lambda: files.asked.is_set() and slot.doing)
-            await told.until(lambda: roster.end_overdue(time.monotonic(), 0, patience("50ms")) or slot.ending)
+            await told.until(lambda: roster.end_overdue(time.monotonic(), 0, patience(0.05)) or slot.ending)
             await told.until(lambda: slot.stuck)
             assert told.down == []
             assert [worker for worker, _ in told.stuck] == [told.up[0].worker]
