@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from cuzkd.client import Client
 from cuzkd.formats.compress import PROOF_BYTES
 
 CASE = bundled("multiplier")
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,22 @@ def test_one_proof_has_one_public_json_and_fetch_writes_the_same(daemon: Daemon,
     assert (tmp_path / "again" / "proof.bin").read_bytes() == proof_before
     with Client(daemon.socket) as client:
         assert client.fetch(report["job"]).to_bellperson() == proof_before
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["snarkjs", "bellperson"])
+def test_the_commands_of_the_readme_do_what_they_say(daemon: Daemon, part: int, tmp_path: Path) -> None:
+    section = README[README.index("## Keys and proofs in bellperson's form") :]
+    commands = section.split("```")[1 + 2 * part].strip().splitlines()
+    assert len(commands) == 5
+    names = {"r1cs": "circuit.r1cs", "wtns": "first.wtns", "raw": "second.raw"}
+    for kind, name in names.items():
+        shutil.copy(CASE.file(kind, tmp_path), tmp_path / name)
+    for command in commands:
+        program, *words = command.split()
+        asking = ["--socket", str(daemon.socket)] if program == "cuzkctl" and words[0] != "verify" else []
+        done = run(program, *asking, *words, cwd=tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
+    assert done.stdout.startswith("valid: ")
 
 
 def test_bellpersons_own_proofs_verify_and_damaged_ones_are_refused_by_number(tmp_path: Path) -> None:
