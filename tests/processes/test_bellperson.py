@@ -107,6 +107,25 @@ def test_partitions_are_concatenated_in_order(client: Client, tmp_path: Path) ->
     assert not arkworks.accepts(vkey, [3 * factors[0]], proofs[1])
 
 
+def test_jobs_of_many_partitions_use_few_segments_over_and_over(client: Client, tmp_path: Path) -> None:
+    """Of SnapDeals' shape, as cuzkd bench makes it: two jobs of 16 partitions need four segments at most."""
+    made = ["bench", "make", "--shape", "snapdeals", "--log-n", "9", "--witnesses", "16", "-o", str(tmp_path)]
+    assert cli.main(made) == 0
+    key = {kind: tmp_path / f"circuit.{kind}" for kind in ("params", "vk", "r1cs")}
+    client.add_circuit("snapdeals", **key)
+    witnesses = [tmp_path / f"witness-{index}.wtns" for index in range(16)]
+    before = client.status().pool
+    result = client.prove(circuit="snapdeals", witnesses=witnesses)
+    assert client.prove(circuit="snapdeals", witnesses=witnesses).publics == result.publics
+    after = client.status().pool
+    assert after.created - before.created <= 4
+    assert after.reused - before.reused >= 2 * 16 - 4
+    assert after.leased == 0
+    vkey = vkey_of(key["vk"])
+    partitions = zip(result.publics, pieces(result.to_bellperson()), strict=True)
+    assert all(arkworks.accepts(vkey, public, proof) for public, proof in partitions)
+
+
 def test_a_circuit_is_compiled_once_and_its_name_survives_the_daemon(tmp_path: Path) -> None:
     case = bundled("cubic")
     with running(tmp_path / "run") as daemon:
