@@ -11,7 +11,7 @@ import os
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from cuzkd import cli_bench, cli_setup, shell
+from cuzkd import cli_bench, cli_setup, parsing, shell, streams
 from cuzkd.client import open_input
 from cuzkd.errors import BadConfig, BootFailed, CuzkdError, Refused
 from cuzkd.model import Proof, VerifyingKey
@@ -37,6 +37,7 @@ class ExitCode(enum.IntEnum):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `cuzkd` with these arguments (by default the process's own); returns the exit code."""
+    streams.open_closed()
     return shell.run(parser().parse_args(argv), "cuzkd", exit_code)
 
 
@@ -44,18 +45,21 @@ def exit_code(error: CuzkdError) -> int:
     """The exit code that an error calls for."""
     if isinstance(error, BadConfig):
         return ExitCode.BAD_CONFIG
-    return ExitCode.BOOT_FAILED if isinstance(error, BootFailed) else shell.exit_code(error)
+    if isinstance(error, BootFailed):
+        return ExitCode.BOOT_FAILED
+    code = shell.exit_code(error)
+    return shell.ExitCode.FAILED if code == shell.ExitCode.TRY_AGAIN else code
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line, from which the help is printed."""
-    top = argparse.ArgumentParser(
+    top = parsing.Parser(
         prog="cuzkd",
         description="A Groth16 proving daemon. Ask it for proofs with cuzkctl.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action=shell.Version)
+    top.add_argument("--version", action=parsing.Version)
     top.set_defaults(json=False)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
@@ -124,7 +128,7 @@ def _check_config(arguments: argparse.Namespace) -> int:
     if arguments.json:
         shell.print_json(config.shown(), indent=1)
     else:
-        print(render_config(config.shown(), config.given), end="")
+        streams.say(render_config(config.shown(), config.given), end="")
     return shell.ExitCode.DONE
 
 
@@ -163,11 +167,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         shell.print_json({"valid": not wrong})
     elif len(proofs) == 1:
-        print("INVALID: the proof is wrong for these public inputs" if wrong else "valid: the proof is right")
+        streams.say(
+            "INVALID: the proof is wrong for these public inputs" if wrong else "valid: the proof is right"
+        )
     elif wrong:
-        print(f"INVALID: wrong for their public inputs: proof {', '.join(map(str, wrong))}")
+        streams.say(f"INVALID: wrong for their public inputs: proof {', '.join(map(str, wrong))}")
     else:
-        print(f"valid: all {len(proofs)} proofs are right")
+        streams.say(f"valid: all {len(proofs)} proofs are right")
     return shell.ExitCode.FAILED if wrong else shell.ExitCode.DONE
 
 
@@ -204,5 +210,5 @@ def _export_vkey(arguments: argparse.Namespace) -> int:
     finally:
         os.close(descriptor)
     shell.write_all({arguments.output: text})
-    print(arguments.output)
+    streams.say(arguments.output)
     return shell.ExitCode.DONE

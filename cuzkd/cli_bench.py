@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuzkd import shell
+from cuzkd import parsing, shell, streams
 from cuzkd.cli_setup import NOTE, WARNING, add_threads, new_files, opened, outputs, shown
 from cuzkd.errors import BadRequest, BadWitness
 from cuzkd.model import CircuitShape, Curve, Flavour
@@ -34,7 +33,7 @@ segment of the pool. Prints the best of some runs for each number of threads.
 """
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: argparse._SubParsersAction[parsing.Parser]) -> None:
     """Add the subcommand."""
     bench = commands.add_parser("bench", help="make circuits to measure with, and measure")
     actions = bench.add_subparsers(metavar="ACTION", required=True)
@@ -79,7 +78,7 @@ def _make(arguments: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise shell.UsageError(f"{folder}: {error.strerror}") from error
-    print(f"cuzkd bench: its key is {WARNING}", file=sys.stderr)
+    streams.complain(f"cuzkd bench: its key is {WARNING}")
     _make_circuit(arguments, circuit, _flavour(arguments.flavour, curve))
     for number in range(arguments.witnesses):
         _make_witness(folder / f"witness-{number}.wtns", circuit, number, arguments.threads)
@@ -130,7 +129,7 @@ def _make_witness(target: Path, circuit: ShapedCircuit, number: int, threads: in
 
 
 def _say(written: Path, begin: float) -> None:
-    print(f"{written}: {written.stat().st_size} bytes in {time.monotonic() - begin:.1f} s", flush=True)
+    streams.say(f"{written}: {written.stat().st_size} bytes in {time.monotonic() - begin:.1f} s", flush=True)
 
 
 # ---- synthesis
@@ -202,10 +201,10 @@ def _tell(
     if arguments.json:
         shell.print_json({"rows": system.rows, "non_zeros": entries, "cores": os.cpu_count(), "runs": rows})
         return
-    print(f"{system.rows} rows, {entries} non-zeros, {system.num_vars} wires")
-    print("threads  witness  evaluate    total  ns a non-zero  scaling")
+    streams.say(f"{system.rows} rows, {entries} non-zeros, {system.num_vars} wires")
+    streams.say("threads  witness  evaluate    total  ns a non-zero  scaling")
     for row in rows:
-        print(
+        streams.say(
             f"{row['threads']:7}  {row['witness_s']:7.4f}  {row['evaluate_s']:8.4f}  {row['total_s']:7.4f}"
             f"  {row['ns_per_non_zero']:13.2f}  {100 * row['scaling']:6.0f} %"
         )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from cuzkd import progress, shell
+from cuzkd import parsing, progress, shell, streams
 from cuzkd.client import open_input
 from cuzkd.errors import ResourceExhausted
 from cuzkd.model import Flavour
@@ -36,7 +35,7 @@ Keys for production come from a ceremony of many.
 """
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: argparse._SubParsersAction[parsing.Parser]) -> None:
     """Add the subcommand."""
     setup = commands.add_parser(
         "setup",
@@ -73,19 +72,20 @@ def _setup(arguments: argparse.Namespace) -> int:
     from cuzkd.setup.secrets import Generators, ToxicWaste, load_secrets
 
     flavour = Flavour(arguments.flavour)
-    print(f"cuzkd setup: {WARNING}", file=sys.stderr)
+    streams.complain(f"cuzkd setup: {WARNING}")
     system = _system(arguments)
     if arguments.insecure_secrets is None:
         waste, generators = ToxicWaste.draw(system.curve, flavour), Generators.standard(system.curve)
     else:
-        print("cuzkd setup: THE SECRETS COME FROM A FILE: this key proves nothing", file=sys.stderr)
+        streams.complain("cuzkd setup: THE SECRETS COME FROM A FILE: this key proves nothing")
         with opened(arguments.insecure_secrets) as file:
             waste, generators = load_secrets(file.read(1 << 20), arguments.insecure_secrets, system.curve)
     targets = outputs(arguments.output, flavour)
     with shown(arguments) as report, new_files(targets) as files:
         made = make_key(system, flavour, waste, generators, files, NOTE, arguments.threads, report)
-    print(_told(system, made))
-    print(*targets, sep="\n")
+    streams.say(_told(system, made))
+    for target in targets:
+        streams.say(target)
     return shell.ExitCode.DONE
 
 

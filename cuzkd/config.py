@@ -206,4 +206,5 @@ def _parse(key: str, value: object) -> object:
     try:
         return spec.parse(value)
     except ValueError as error:
-        raise BadConfig(f"{key} = {value!r} should be {error}") from None
+        given = str(value) if isinstance(value, Path) else value
+        raise BadConfig(f"{key} = {given!r} should be {error}") from None

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `cuzkctl` with these arguments; returns the exit code or, without any, ends the process with it."""
-    return _leave(_run(sys.argv[1:])) if argv is None else _run(argv)
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:  # while modules are loaded
+        code = 130
+    return _leave(code) if argv is None else code
 
 
 def _run(words: Sequence[str]) -> int:
     gc.disable()
-    from cuzkd import ctl_parser, shell
+    from cuzkd import ctl_parser, shell, streams
 
+    streams.open_closed()
     arguments = ctl_parser.parser(words).parse_args(words)
     gc.freeze()
     gc.enable()

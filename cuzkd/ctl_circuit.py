@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cuzkd import progress, render, shell
+from cuzkd import parsing, progress, render, shell, streams
 from cuzkd.client import CircuitInfo, Client, PointChecks
 from cuzkd.shell import ExitCode
 from cuzkd.tables import document
@@ -45,7 +45,7 @@ def add_commands(command: argparse.ArgumentParser, words: Sequence[str]) -> None
         "A circuit that was added is proved by its name (prove --circuit NAME): nothing is read or checked "
         "again. Names are each user's own."
     )
-    shell.add_commands(
+    parsing.add_commands(
         command,
         words,
         (
@@ -124,7 +124,7 @@ def _list(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render.circuits_document(circuits), indent=1)
     else:
-        print(
+        streams.say(
             render.circuits(circuits, os.geteuid())
             if circuits
             else "no circuits; `cuzkctl circuit add` adds one"
@@ -144,5 +144,5 @@ def _print(arguments: argparse.Namespace, circuit: CircuitInfo, text: str) -> Ex
     if arguments.json:
         shell.print_json(document(circuit), indent=1)
     else:
-        print(text)
+        streams.say(text)
     return ExitCode.DONE

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from cuzkd import shell
+from cuzkd import shell, streams
 from cuzkd.client import Client, Drained, Reloaded
 from cuzkd.shell import ExitCode
 from cuzkd.tables import count, document
+
+_UNTIL = "are refused until `cuzkctl drain --resume`"
 
 
 def add_status(command: argparse.ArgumentParser) -> None:
@@ -52,7 +54,7 @@ def _status(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render.status_document(report, circuits), indent=1)
     else:
-        print(render.status(report, circuits, os.geteuid()))
+        streams.say(render.status(report, circuits, os.geteuid()))
     return ExitCode.DONE
 
 
@@ -62,26 +64,31 @@ def _metrics(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json({"text": text})
     else:
-        print(text, end="")
+        streams.say(text, end="")
     return ExitCode.DONE
 
 
 def _drain(arguments: argparse.Namespace) -> ExitCode:
     with Client(arguments.socket, control=True) as client:
-        drained = client.drain(resume=arguments.resume, timeout_s=arguments.timeout)
+        try:
+            drained = client.drain(resume=arguments.resume, timeout_s=arguments.timeout)
+        except KeyboardInterrupt:
+            if not arguments.resume:
+                streams.complain(f"\ncuzkctl: new jobs {_UNTIL}")
+            raise
     if arguments.json:
         shell.print_json(document(drained))
     else:
-        print(_drained_line(drained))
-    return ExitCode.FAILED if drained.draining and drained.unfinished else ExitCode.DONE
+        streams.say(_drained_line(drained))
+    return ExitCode.TRY_AGAIN if drained.draining and drained.unfinished else ExitCode.DONE
 
 
 def _drained_line(drained: Drained) -> str:
     if not drained.draining:
-        return f"jobs are taken again; {count(drained.unfinished, 'job')} not ended"
+        return "jobs are taken again"
     if drained.unfinished:
-        return f"{count(drained.unfinished, 'job')} not ended yet; new ones are refused"
-    return "drained: no job is left, and new ones are refused until `cuzkctl drain --resume`"
+        return f"{count(drained.unfinished, 'job')} not ended yet; new ones {_UNTIL}"
+    return f"drained: no job is left, and new ones {_UNTIL}"
 
 
 def _reload(arguments: argparse.Namespace) -> ExitCode:
@@ -90,7 +97,7 @@ def _reload(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(document(reloaded))
     else:
-        print(_reloaded_lines(reloaded))
+        streams.say(_reloaded_lines(reloaded))
     return ExitCode.DONE
 
 

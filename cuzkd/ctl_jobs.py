@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cuzkd import render_jobs, shell
+from cuzkd import render_jobs, shell, streams
 from cuzkd.client import Client, JobStatus
 from cuzkd.errors import CuzkdError, DaemonUnreachable
 from cuzkd.model import JobState
@@ -29,7 +29,7 @@ def add_show(command: argparse.ArgumentParser) -> None:
 def add_cancel(command: argparse.ArgumentParser) -> None:
     """The options of `cancel`."""
     command.description = "End jobs. One that had ended before is shown as it ended."
-    command.add_argument("jobs", type=int, metavar="JOB", nargs="+", help="a job's number")
+    command.add_argument("jobs", type=shell.job_number, metavar="JOB", nargs="+", help="a job's number")
     command.set_defaults(run=_cancel)
 
 
@@ -39,7 +39,7 @@ def add_watch(command: argparse.ArgumentParser) -> None:
         "Print every change of one job until it ends (exit code 0 if it is done, 1 if it is not) or, without "
         "one, of all this user's jobs until interrupted. With --json, one object a line."
     )
-    command.add_argument("job", type=int, metavar="JOB", nargs="?", help="the job's number")
+    command.add_argument("job", type=shell.job_number, metavar="JOB", nargs="?", help="the job's number")
     _add_all(command)
     command.set_defaults(run=_watch)
 
@@ -54,7 +54,7 @@ def _jobs(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(document(listing), indent=1)
     else:
-        print(render_jobs.listing(listing))
+        streams.say(render_jobs.listing(listing))
     return ExitCode.DONE
 
 
@@ -64,7 +64,7 @@ def _show(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json(render_jobs.info_document(info), indent=1)
     else:
-        print(render_jobs.job(info))
+        streams.say(render_jobs.job(info))
     return ExitCode.DONE
 
 
@@ -88,20 +88,25 @@ def _cancel(arguments: argparse.Namespace) -> int:
                 if arguments.json:
                     documents.append(render_jobs.info_document(info))
                 else:
-                    print(render_jobs.cancelled(info))
+                    streams.say(render_jobs.cancelled(info))
     if arguments.json:
         shell.print_json({"jobs": documents}, indent=1)
     return code
 
 
 def _watch(arguments: argparse.Namespace) -> ExitCode:
-    if not arguments.json:
-        print(render_jobs.watch_header(), flush=True)
+    headed = arguments.json
+    if arguments.job is None and not headed:  # nobody knows when the first change comes
+        streams.say(render_jobs.watch_header(), flush=True)
+        headed = True
     last: JobStatus | None = None
     with Client(arguments.socket, control=True) as client:
         for last in client.watch(arguments.job, everybody=arguments.all):
             if arguments.json:
                 shell.print_json(document(last))
             else:
-                print(render_jobs.watch_line(last), flush=True)
+                if not headed:
+                    streams.say(render_jobs.watch_header())
+                    headed = True
+                streams.say(render_jobs.watch_line(last), flush=True)
     return ExitCode.DONE if last is not None and last.state is JobState.DONE else ExitCode.FAILED

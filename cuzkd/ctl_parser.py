@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
 
-from cuzkd import shell
+from cuzkd import parsing, shell
 
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    the job failed, was cancelled or lost, or is not done; the proof is wrong; the time was up
+  1    the job failed, was cancelled or lost; the proof is wrong
   2    wrong usage, or a path on the command line that cannot be read or written
   3    no daemon answers
-  4    refused: the input cannot be proved, or the daemon takes no work now
+  4    refused: the input cannot be proved, or there is no such job or circuit
+  75   not yet: no work is taken now, the time was up, or the job is not done; try again
   130  interrupted; a job that was accepted goes on
 
 With --json, standard output is one JSON document, also when the command fails: {"error": …}.
@@ -47,20 +48,20 @@ def parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
     Making all options takes longer than some proofs.
     """
-    top = argparse.ArgumentParser(
+    top = parsing.Parser(
         prog="cuzkctl",
         description="Ask the cuzkd daemon for Groth16 proofs, about jobs, and for its state.",
         epilog=EXIT_CODES,
-        formatter_class=shell.RawFormatter,
+        formatter_class=parsing.RawFormatter,
     )
-    top.add_argument("--version", action=shell.Version)
+    top.add_argument("--version", action=parsing.Version)
     top.add_argument(
         "--socket",
         metavar="PATH",
         default=None,
         help="the daemon's job socket (default: $CUZKD_SOCKET, then the usual places)",
     )
-    shell.add_commands(top, words, [(name, what, partial(_add, name, words)) for name, what in COMMANDS])
+    parsing.add_commands(top, words, [(name, what, partial(_add, name, words)) for name, what in COMMANDS])
     return top
 
 
@@ -75,7 +76,7 @@ def _add(name: str, words: Sequence[str], command: argparse.ArgumentParser) -> N
         ctl_circuit.add_commands(command, words[words.index(name) + 1 :])
     else:
         shell.add_asking(command)
-        add: shell.Adder = getattr(_home(name), f"add_{name}")
+        add: parsing.Adder = getattr(_home(name), f"add_{name}")
         add(command)
 
 

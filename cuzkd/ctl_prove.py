@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 
-from cuzkd import progress, shell
+from cuzkd import progress, shell, streams
 from cuzkd.client import Client, PointChecks, ProgressCallback, Result
 from cuzkd.errors import DaemonUnreachable, WaitTimeout
 from cuzkd.formats.proof import dump_proof, dump_public
@@ -118,7 +117,7 @@ def _submit(arguments: argparse.Namespace) -> ExitCode:
     if arguments.json:
         shell.print_json({"job": job})
     else:
-        print(job)
+        streams.say(job)
     return ExitCode.DONE
 
 
@@ -177,7 +176,7 @@ def _await(client: Client, directory: str, arguments: argparse.Namespace, *, bou
             result = client.wait(job, arguments.timeout, report)
     except KeyboardInterrupt:
         what = "is cancelled" if bound else f"goes on; `cuzkctl wait {job}` fetches its proofs"
-        print(f"\ncuzkctl: job {job} {what}", file=sys.stderr)
+        streams.complain(f"\ncuzkctl: job {job} {what}")
         raise
     except WaitTimeout as error:
         error.advice = _BOUND if bound else f"the job goes on: `cuzkctl wait {job}` fetches its proofs"
@@ -191,9 +190,11 @@ def _deliver(result: Result, directory: str, arguments: argparse.Namespace) -> E
     if arguments.json:
         shell.print_json(_delivery_report(result, names))
         return ExitCode.DONE
-    print(f"job {result.job}: {count(len(names), 'proof')} over {result.curve} in {duration(result.seconds)}")
+    streams.say(
+        f"job {result.job}: {count(len(names), 'proof')} over {result.curve} in {duration(result.seconds)}"
+    )
     for pair in names:
-        print(*pair)
+        streams.say(*pair)
     return ExitCode.DONE
 
 

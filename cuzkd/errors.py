@@ -149,7 +149,7 @@ class NotFound(Refused):
     """No such job or circuit, or none that the peer may see."""
 
     code = "not_found"
-    default_advice = "see what there is with `cuzkctl status`; finished jobs are kept for a limited time only"
+    default_advice = "`cuzkctl jobs` shows what there is; finished jobs are kept for a limited time only"
 
 
 class Restarted(CuzkdError):
@@ -252,7 +252,7 @@ class AlreadyRunning(CuzkdError):
     """Another daemon holds this runtime directory."""
 
     code = "already_running"
-    default_advice = "stop the other daemon, or give this one another --runtime-dir"
+    default_advice = "stop the other daemon, or give this one another --runtime-dir and --state-dir"
 
 
 class BadConfig(CuzkdError):

@@ -15,7 +15,7 @@ import heapq
 from dataclasses import dataclass
 from typing import Final
 
-from cuzkd.errors import InvalidTransition
+from cuzkd.errors import CuzkdError, InvalidTransition
 from cuzkd.events import JobAccepted
 from cuzkd.ipc.handle import Handle
 from cuzkd.model import CircuitRef, JobState, PartitionId, SegmentLayout
@@ -77,6 +77,12 @@ class Partition:
         shadow = Partition(self.id, self.job, PartitionState.DROPPED, self.handle)
         self.handle = None
         return shadow
+
+    def named(self, error: CuzkdError) -> CuzkdError:
+        """The error with the partition's number before it, where the job has more than one."""
+        if len(self.job.partitions) == 1:
+            return error
+        return type(error)(f"partition {self.id.index}: {error.message}", advice=error.advice)
 
     @property
     def live(self) -> bool:

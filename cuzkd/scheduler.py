@@ -20,7 +20,7 @@ from cuzkd.errors import CuzkdError, InvalidTransition
 from cuzkd.events import Command, Event, Worker
 from cuzkd.ipc.handle import Handle
 from cuzkd.memory import Memory, Wait
-from cuzkd.model import Role
+from cuzkd.model import PartitionId, Role
 from cuzkd.partitions import Job, Partition, PartitionState
 from cuzkd.stages import Stage, Stages
 from cuzkd.turns import Turns
@@ -164,7 +164,7 @@ class Scheduler:
         partition.failures = (*partition.failures, failure)
         if len(partition.failures) >= self._max_attempts:
             died = errors.Poisoned("; ".join(partition.failures))
-            self._fail(partition.job, _of_partition(partition, error or died))
+            self._fail(partition.job, partition.named(error or died))
 
     # ---- workers
 
@@ -290,14 +290,19 @@ class Scheduler:
         partition.move(PartitionState.READY, because)
         insort(self._ready, partition, key=lambda p: p.ready_order)
 
-    def _proved(self, event: events.Proved) -> None:
-        found = self.stages.held(event.worker, event.partition)
+    def _through_with(self, worker: Worker, number: PartitionId) -> Partition | None:
+        """The worker is through with a partition and its segment; the partition, if its job has not ended."""
+        found = self.stages.held(worker, number)
         if found is None:
-            return
+            return None
         stage, partition = found
         stage.end(partition)
         self._release(partition)
-        if not partition.live:
+        return partition if partition.live else None
+
+    def _proved(self, event: events.Proved) -> None:
+        partition = self._through_with(event.worker, event.partition)
+        if partition is None:
             return
         partition.move(PartitionState.DONE, "proved")
         partition.result = (event.proof, event.public)
@@ -313,22 +318,17 @@ class Scheduler:
 
     def _partition_failed(self, event: events.PartitionFailed) -> None:
         """The worker is through with the partition and its segment, and says why it could not do it."""
-        found = self.stages.held(event.worker, event.partition)
-        if found is None:
-            return
-        stage, partition = found
-        stage.end(partition)
-        self._release(partition)
-        if not partition.live:
+        partition = self._through_with(event.worker, event.partition)
+        if partition is None:
             return
         error = event.error
         if isinstance(error, errors.Refused):
-            self._fail(partition.job, _of_partition(partition, error))
+            self._fail(partition.job, partition.named(error))
         elif isinstance(error, errors.WrongProof):
             partition.wrong_proofs += 1
             if partition.wrong_proofs >= _WRONG_PROOFS_MAX:
                 self.device_suspect |= partition.job.checked
-                self._fail(partition.job, _of_partition(partition, error))
+                self._fail(partition.job, partition.named(error))
             else:
                 self._requeue(partition, "its proof was wrong")
         else:
@@ -395,10 +395,3 @@ class Scheduler:
         stage.begin(partition)
         partition.move(PartitionState.SYNTHESIZING, f"leased {handle.segment}")
         self._out.append(events.Synthesize(stage.worker, partition.id, job.circuit, handle))
-
-
-def _of_partition(partition: Partition, error: CuzkdError) -> CuzkdError:
-    """The error with the partition's number before it, where the job has more than one."""
-    if len(partition.job.partitions) == 1:
-        return error
-    return type(error)(f"partition {partition.id.index}: {error.message}", advice=error.advice)

@@ -73,7 +73,7 @@ _FOR_OPERATORS = CircuitEvict | Drain | Reload
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """How many files clients may attach: to one job's partitions, and in all."""
 
     partitions: int = 1024
@@ -118,7 +118,7 @@ class Server:
     """The requests of all connections, by whichever of the daemon's sockets they come."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, service: Service, uploads: Uploads, limits: Limits
+        self, loop: asyncio.AbstractEventLoop, service: Service, uploads: Uploads, limits: FileLimits
     ) -> None:
         self.uploads = uploads
         self.listeners: list[Listener] = []

@@ -6,10 +6,10 @@ import argparse
 import enum
 import errno
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from cuzkd import streams
 from cuzkd.client import PointChecks, open_input
 from cuzkd.errors import (
     BadConfig,
@@ -18,14 +18,17 @@ from cuzkd.errors import (
     CuzkdError,
     DaemonUnreachable,
     Draining,
+    NotDone,
     Refused,
     ResourceExhausted,
     Unavailable,
     VersionMismatch,
+    WaitTimeout,
 )
 from cuzkd.tables import duration
 
 PATH_ADVICE = "check the path and who may use it"
+OUTPUT_ADVICE = "make room for the output; what was asked for may be done already (`cuzkctl jobs`)"
 
 
 class ExitCode(enum.IntEnum):
@@ -36,27 +39,17 @@ class ExitCode(enum.IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     REFUSED = 4
+    TRY_AGAIN = 75
     INTERRUPTED = 130
 
 
-_REFUSALS = (
-    Refused,
-    Busy,
-    Draining,
-    Unavailable,
-    ResourceExhausted,
-    BadConfig,
-    BadRequest,
-    VersionMismatch,
-)
+_REFUSALS = (Refused, BadConfig, BadRequest, VersionMismatch)
+_NOT_YET = (Busy, Draining, Unavailable, ResourceExhausted, NotDone, WaitTimeout)
+"""What the same command may succeed after; a job that was lost is not among it: it has to be submitted again."""
 
 
 class UsageError(Exception):
     """A path on the command line that cannot be used."""
-
-
-Adder = Callable[[argparse.ArgumentParser], None]
-"""Adds a subcommand's options to its parser."""
 
 
 Command = Callable[[argparse.Namespace], int]
@@ -67,16 +60,30 @@ def exit_code(error: CuzkdError) -> int:
     """The exit code that an error of the daemon's calls for."""
     if isinstance(error, DaemonUnreachable):
         return ExitCode.UNREACHABLE
+    if isinstance(error, _NOT_YET):
+        return ExitCode.TRY_AGAIN
     return ExitCode.REFUSED if isinstance(error, _REFUSALS) else ExitCode.FAILED
 
 
 def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdError], int] = exit_code) -> int:
     """Run the subcommand that was parsed, print what goes wrong, and return the exit code."""
+    try:
+        code = _attempt(arguments, program, code_of)
+        streams.flush()
+        return code
+    except streams.OutputError as error:
+        streams.discard_output()
+        if not error.unread:
+            streams.complain(f"{program}: error: {error}\n{OUTPUT_ADVICE}")
+        return ExitCode.FAILED
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+
+
+def _attempt(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdError], int]) -> int:
     command: Command = arguments.run
     try:
-        code = command(arguments)
-        sys.stdout.flush()
-        return code
+        return command(arguments)
     except CuzkdError as error:
         if arguments.json:
             job = getattr(arguments, "job", None)
@@ -86,23 +93,16 @@ def run(arguments: argparse.Namespace, program: str, code_of: Callable[[CuzkdErr
         return code_of(error)
     except UsageError as error:
         if arguments.json:
-            facts = {"code": "usage", "message": str(error), "advice": PATH_ADVICE}
-            print_json({"error": {**facts, "retryable": False, "retry_after_s": None}})
+            print_json(usage_document(str(error), PATH_ADVICE))
         else:
-            print(f"{program}: error: {error}\n{PATH_ADVICE}", file=sys.stderr)
+            streams.complain(f"{program}: error: {error}\n{PATH_ADVICE}")
         return ExitCode.USAGE
-    except BrokenPipeError:
-        # Whoever read standard output has enough (`cuzkctl watch | head`); at exit Python would complain once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FAILED
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
 
 
 def complain(program: str, error: CuzkdError) -> None:
     """Print an error of the daemon's: two lines on standard error, what is wrong and what to do."""
     when = "" if error.retry_after_s is None else f" (in {duration(error.retry_after_s)})"
-    print(f"{program}: error: {error.message}\n{error.advice}{when}", file=sys.stderr)
+    streams.complain(f"{program}: error: {error.message}\n{error.advice}{when}")
 
 
 def error_document(error: CuzkdError) -> dict[str, object]:
@@ -116,60 +116,17 @@ def error_document(error: CuzkdError) -> dict[str, object]:
     }
 
 
+def usage_document(message: str, advice: str) -> dict[str, object]:
+    """Wrong usage as a JSON object."""
+    facts = {"code": "usage", "message": message, "advice": advice}
+    return {"error": {**facts, "retryable": False, "retry_after_s": None}}
+
+
 def print_json(document: object, indent: int | None = None) -> None:
     """Print one JSON document on standard output, at once."""
     import json  # most runs of cuzkctl print none
 
-    print(json.dumps(document, indent=indent), flush=True)
-
-
-class Version(argparse.Action):
-    """`--version`: looks the version up only when it is asked for."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print the program's name and version, and exit."""
-        from cuzkd import __version__
-
-        print(f"{parser.prog} {__version__}")
-        parser.exit()
-
-
-def add_commands(
-    parser: argparse.ArgumentParser, words: Sequence[str], commands: Sequence[tuple[str, str, Adder]]
-) -> None:
-    """Add subcommands: name, what it does, and what adds its options.
-
-    Those among the words of the command line get their options, and others not even a parser where the first word is
-    one of them: making all takes longer than some proofs.
-    """
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    plain = bool(words) and words[0] in (name for name, _, _ in commands)
-    for name, what, add in commands:
-        if name in words or not plain:
-            command = subparsers.add_parser(name, help=what, formatter_class=Formatter)
-            if name in words:
-                add(command)
-
-
-class Formatter(argparse.HelpFormatter):
-    """Help as wide as the terminal, which is asked here: argparse loads file compression to ask it."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
-
-
-class RawFormatter(Formatter, argparse.RawDescriptionHelpFormatter):
-    """The same, with line breaks as they are written."""
-
-
-def _columns() -> int:
-    try:
-        return int(os.environ.get("COLUMNS", "")) or 80
-    except ValueError:
-        return os.get_terminal_size(1).columns if os.isatty(1) else 80
+    streams.say(json.dumps(document, indent=indent), flush=True)
 
 
 def add_asking(command: argparse.ArgumentParser) -> None:
@@ -183,7 +140,14 @@ def add_asking(command: argparse.ArgumentParser) -> None:
 
 def add_job(command: argparse.ArgumentParser) -> None:
     """The number of a job."""
-    command.add_argument("job", type=int, metavar="JOB", help="the job's number")
+    command.add_argument("job", type=job_number, metavar="JOB", help="the job's number")
+
+
+def job_number(text: str) -> int:
+    """A job's number on the command line."""
+    if text.isascii() and text.isdecimal() and 0 < int(text[:20]) < 1 << 63:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of a job")
 
 
 def seconds(text: str) -> float:
@@ -242,12 +206,12 @@ def reading() -> Iterator[None]:
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """Say which file or directory cannot be written."""
+def writing(path: str) -> Iterator[None]:
+    """Say that a file of the command line cannot be written."""
     try:
         yield
     except OSError as error:
-        raise UsageError(f"cannot write {error.filename}: {error.strerror}") from error
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def check_readable(*paths: str | None) -> None:
@@ -262,6 +226,8 @@ def output_directory(path: str) -> str:
     """The directory, made if it is missing; `UsageError` when files cannot be put there."""
     try:
         os.makedirs(path, exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"cannot write into {path}: {os.strerror(errno.ENOTDIR)}") from error
     except OSError as error:
         raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
     if not os.access(path, os.W_OK | os.X_OK):
@@ -276,13 +242,14 @@ def write_all(contents: Mapping[str, str | bytes]) -> None:
     """
     staged = {path: _beside(path) for path in contents}
     try:
-        with writing():
-            for path, content in contents.items():
+        for path, content in contents.items():
+            with writing(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
                 with open(staged[path], "xb") as file:
                     file.write(content if isinstance(content, bytes) else content.encode())
-            for path, complete in staged.items():
+        for path, complete in staged.items():
+            with writing(path):
                 os.replace(complete, path)
     finally:
         for leftover in staged.values():

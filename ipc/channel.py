@@ -25,6 +25,7 @@ __all__ = ["BlockingChannel", "ChannelClosed", "FrameCut", "NonBlockingChannel",
 
 _READ_BYTES = 1 << 16
 _MAX_QUEUED_BYTES = 8 << 20
+_LONGEST_POLL_S = 86_400  # the system counts the milliseconds in 31 bits
 
 
 class ChannelClosed(ConnectionError):
@@ -93,9 +94,12 @@ class BlockingChannel:
     def _wait(self, deadline: float | None) -> None:
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
-        wait_ms = None if deadline is None else max(0, math.ceil((deadline - time.monotonic()) * 1000))
-        if not poll.poll(wait_ms):
-            raise TimeoutError("no message came in time")
+        while True:
+            left_s = math.inf if deadline is None else max(0.0, deadline - time.monotonic())
+            if poll.poll(math.ceil(min(left_s, _LONGEST_POLL_S) * 1000)):
+                return
+            if left_s <= _LONGEST_POLL_S:
+                raise TimeoutError("no message came in time")
 
     def fileno(self) -> int:
         """The socket's descriptor; -1 once closed."""

@@ -6,7 +6,9 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,23 @@ def test_dependencies_point_one_way() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_picture_of_the_layers_is_true() -> None:
+    """CONTRIBUTING shows every module of the checked layers, from top to bottom."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.split("from top to bottom:\n```\n")[1].split("```")[0]
+    rows = [row.split("  ")[0].split(", ") for row in picture.splitlines()]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    above = 0
+    for layer in contracts["contracts"][0]["layers"]:
+        places = []
+        for name in re.findall(r"\w+", layer):
+            found = [at for at, row in enumerate(rows) if any(fnmatch(name, shown) for shown in row)]
+            assert found, f"{name} is not shown"
+            places.append(found[0])
+        assert above <= min(places), f"{layer} is shown above what is above it"
+        above = max(places)
 
 
 @pytest.mark.parametrize("name", ONE_HOME)

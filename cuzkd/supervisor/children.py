@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class Audience:
     """Whom the roster tells: a child is up, a message came from it, it makes no progress and is being ended, it could
     not be ended, it is dead (or could not be ended and holds nothing), or booting was given up."""
 
@@ -59,7 +59,7 @@ class Listener:
 class Roster:
     """All children; `start` begins with them and says whom to tell of them."""
 
-    _listener: Listener
+    _audience: Audience
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class Roster:
         self._emptied = asyncio.Event()
         self._left_behind: list[Process] = []
 
-    def start(self, listener: Listener) -> None:
+    def start(self, audience: Audience) -> None:
         """Start every child."""
-        self._listener = listener
+        self._audience = audience
         for slot in self.slots:
             self._spawn(slot)
 
@@ -135,7 +135,7 @@ class Roster:
             if late_s > _LATE_S:
                 slot.watch.forgive(now)
             elif (why := slot.watch.overdue(now, patience)) is not None:
-                self._listener.stalled(child.worker, slot.doing, why)
+                self._audience.stalled(child.worker, slot.doing, why)
                 self._end(slot, child.process, why)
 
     def _signal_all(self, number: signal.Signals) -> None:
@@ -182,14 +182,14 @@ class Roster:
             slot.booted(child, now)
             if slot.ending is None:
                 slot.cancel_timers()
-            self._listener.up(child)
+            self._audience.up(child)
         elif isinstance(slot.child, Child):
             if isinstance(message, Heartbeat):
                 slot.watch.beat(now, Doing.of(message), message.progress)
             elif isinstance(message, SynthesisDone | ProofDone | StageFailed):
                 slot.watch.done(now)
             slot.heard(message)
-            self._listener.message(slot.child.worker, message)
+            self._audience.message(slot.child.worker, message)
 
     def _died(self, slot: Slot) -> None:
         """What the child had sent counts; then nothing of it runs any more."""
@@ -214,7 +214,7 @@ class Roster:
         if not had_booted:
             self._boot_failed(slot, reason)
             return
-        self._listener.down(process.worker, reason)
+        self._audience.down(process.worker, reason)
         self._spawn_after(slot.pause_s(time.monotonic()), slot)
 
     def _end(self, slot: Slot, process: Process, why: str) -> None:
@@ -234,7 +234,7 @@ class Roster:
         if slot.may_be_harmful:
             slot.stuck = True
             if slot.ready is not None:
-                self._listener.stuck(process.worker, told)
+                self._audience.stuck(process.worker, told)
             return
         assert slot.line is not None, "its end was not told"
         slot.line.close()
@@ -253,7 +253,7 @@ class Roster:
             told = (
                 f"the {slot.name} process failed to start {slot.boot_failures} times; the last one {reason}"
             )
-            self._listener.gave_up(BootFailed(told))
+            self._audience.gave_up(BootFailed(told))
             return
         self._spawn_after(pause_s(slot.boot_failures), slot)
 

@@ -17,7 +17,7 @@ from cuzkd.logs import Event, about
 from cuzkd.registry import Registry
 from cuzkd.reply import Reply
 from cuzkd.scheduler import Scheduler
-from cuzkd.server import Limits, Server
+from cuzkd.server import FileLimits, Server
 from cuzkd.supervisor.backend import Choice
 from cuzkd.supervisor.children import Roster
 from cuzkd.supervisor.circuits import NamedCircuits
@@ -71,7 +71,7 @@ class Supervisor:
         self._stop_signals = 0
         self._fatal: BaseException | None = None
         max_files = raise_file_limit()
-        self._limits = Limits(partitions=config.jobs.max_partitions, attached=max_files)
+        self._limits = FileLimits(partitions=config.jobs.max_partitions, attached=max_files)
         self._segments = segments
         self._scheduler = Scheduler(
             limit_bytes=config.pool.limit_bytes,
@@ -126,7 +126,7 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self._manager.beat()
         hears = Switchboard(self._dispatcher, self._intake, self._keys, self._changed.set, self._fail)
-        self._roster.start(hears.listener)
+        self._roster.start(hears.audience)
         try:
             await self._until(lambda: self._roster.all_up)
             if not self._stopping:

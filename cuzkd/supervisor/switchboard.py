@@ -11,7 +11,7 @@ from cuzkd.events import Worker, WorkerDown, WorkerStuck, WorkerUp
 from cuzkd.ipc import messages, orders
 from cuzkd.logs import Event, about
 from cuzkd.model import Role
-from cuzkd.supervisor.children import Listener
+from cuzkd.supervisor.children import Audience
 from cuzkd.supervisor.dispatch import Dispatcher
 from cuzkd.supervisor.intake import Intake
 from cuzkd.supervisor.keys import Keys
@@ -32,7 +32,7 @@ class Switchboard:
         changed: Callable[[], None],
         gave_up: Callable[[BootFailed], None],
     ) -> None:
-        self.listener = Listener(self._up, self._hear, self._stalled, self._stuck, self._down, gave_up)
+        self.audience = Audience(self._up, self._hear, self._stalled, self._stuck, self._down, gave_up)
         self._dispatcher = dispatcher
         self._intake = intake
         self._keys = keys

@@ -23,7 +23,10 @@ class Taking:
         if self._stopping:
             raise Draining("the daemon is stopping")
         if self.draining:
-            raise Draining("the daemon is drained: an operator has it take no jobs")
+            raise Draining(
+                "the daemon is drained: an operator has it take no jobs",
+                advice="submit again when an operator has resumed it (`cuzkctl drain --resume`)",
+            )
 
     def stop(self) -> None:
         """Take no jobs for good."""

@@ -111,6 +111,15 @@ def test_a_receive_that_times_out_keeps_what_came(blocking) -> None:
     assert channel.receive(timeout_s=5)[:2] == (StatusRequest(), 4)
 
 
+@pytest.mark.parametrize("timeout_s", [1e7, 1e300, float("inf")])
+def test_a_receive_may_wait_longer_than_the_system_counts(blocking, timeout_s: float) -> None:
+    channel, other = blocking
+    other.sendall(codec.encode(StatusRequest(), 4))
+    assert channel.receive(timeout_s)[:2] == (StatusRequest(), 4)
+    threading.Timer(0.05, other.sendall, [codec.encode(StatusRequest(), 5)]).start()
+    assert channel.receive(timeout_s)[:2] == (StatusRequest(), 5)
+
+
 def test_the_end_of_the_stream_between_frames_is_a_closed_channel(blocking) -> None:
     channel, other = blocking
     other.sendall(codec.encode(StatusRequest()))

@@ -5,16 +5,9 @@ import sys
 import textwrap
 
 import pytest
+from namespaces import can_mount
 
 MIB = 1 << 20
-
-
-def can_mount() -> bool:
-    probe = ["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", "/dev/shm"]
-    try:
-        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 def run_on_small_tmpfs(program: str) -> str:

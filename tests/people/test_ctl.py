@@ -40,6 +40,9 @@ FILES = ("--zkey", CASE.zkey, "--wtns", CASE.witness)
         ("prove", *FILES, "--timeout", "inf"),
         ("wait",),
         ("wait", "first"),
+        ("wait", "0"),
+        ("wait", str(1 << 63)),
+        ("wait", "1", "--time", "3"),
         ("submit",),
         ("submit", *FILES, "-o", "out"),
         ("submit", *FILES, "--timeout", "1"),
@@ -67,6 +70,17 @@ def test_wrong_usage_exits_2_and_shows_the_usage(arguments: tuple[object, ...]) 
     assert done.stdout == ""
     assert done.stderr.startswith("usage: cuzkctl")
     assert "error:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("prove",), ("wait", "first"), ("circuit", "add", "name"), ("jobs", "1")]
+)
+def test_wrong_usage_with_json_is_one_document(arguments: tuple[str, ...]) -> None:
+    done = run("cuzkctl", *arguments, "--json")
+    assert (done.returncode, done.stderr) == (2, "")
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], error["retryable"]) == ("usage", False)
+    assert "--help" in error["advice"]
 
 
 def test_help_explains_the_exit_codes() -> None:

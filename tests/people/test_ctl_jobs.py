@@ -63,13 +63,13 @@ def test_a_daemon_that_takes_no_job_now_says_when_to_come_back(serve: Serve, tmp
     (tmp_path / "w").touch()
     arguments = ("submit", "--circuit", "merkle", "--wtns", "w")
     done = ctl(failing(serve, "busy", 12.0), *arguments)
-    assert done.returncode == 4
+    assert done.returncode == 75
     assert done.stderr == "cuzkctl: error: because of busy\ndo something else (in 12 s)\n"
 
 
 def test_as_json_an_error_says_whether_and_when_to_try_again(serve: Serve) -> None:
     done = ctl(failing(serve, "busy", 12.0), "jobs", "--json")
-    assert done.returncode == 4
+    assert done.returncode == 75
     assert json.loads(done.stdout)["error"] == {
         "code": "busy",
         "message": "because of busy",
@@ -151,7 +151,7 @@ def test_a_job_as_json_is_one_object(serve: Serve, info: JobInfo, code: str | No
 
 @pytest.mark.parametrize(
     ("code", "exit_code"),
-    [("not_found", 4), ("forbidden", 4), ("restarted", 1), ("not_done", 1), ("cancelled", 1)],
+    [("not_found", 4), ("forbidden", 4), ("restarted", 1), ("cancelled", 1), ("not_done", 75), ("busy", 75)],
 )
 def test_an_error_about_a_job_has_its_exit_code(serve: Serve, code: str, exit_code: int) -> None:
     done = ctl(failing(serve, code), "fetch", "7", "--json")

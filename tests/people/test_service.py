@@ -160,9 +160,9 @@ class TestAStoppedProver:
             yield daemon
             os.kill(pid, signal.SIGCONT)
 
-    def test_a_timeout_exits_1_and_the_job_goes_on(self, stopped: Daemon, tmp_path: Path) -> None:
+    def test_a_timeout_exits_75_and_the_job_goes_on(self, stopped: Daemon, tmp_path: Path) -> None:
         done = prove(stopped, CASE, "--timeout", "0.2", "-o", tmp_path / "out", "--json")
-        assert done.returncode == 1
+        assert done.returncode == 75
         assert json.loads(done.stdout)["error"]["code"] == WaitTimeout.code
         assert list((tmp_path / "out").iterdir()) == []
         assert stopped.status().jobs[0].state in (JobState.QUEUED, JobState.RUNNING)

@@ -76,6 +76,19 @@ def test_fault_07_a_partition_is_charged_for_the_process_that_hung_over_it(tmp_p
         assert len(client.prove(CASE.zkey, [CASE.witness]).proofs) == 1
 
 
+def test_fault_07_a_shorter_patience_counts_at_once_for_what_hangs_already(tmp_path: Path) -> None:
+    short = CONFIG.format(attempts=3)
+    with running(tmp_path / "run", short.replace('phase_time = "3s"', 'phase_time = "1h"')) as daemon:
+        with daemon.client() as client:
+            job = client.submit(CASE.zkey, [CASE.witness] * 100)
+            pid = stop_at_work(daemon)
+            file = daemon.runtime_dir.with_suffix(".toml")
+            file.write_text(file.read_text().replace('"1h"', '"3s"'))
+            assert client.reload().changed == ("limits.phase_time",)
+            assert len(client.wait(job).proofs) == 100
+        assert re.search(rf"\(pid {pid}\) is ended: no progress in \w+ for 3 s", daemon.log())
+
+
 def test_fault_07_a_file_that_never_comes_is_refused_and_others_go_on(daemon: Daemon, tmp_path: Path) -> None:
     pid = daemon.worker(Role.INGEST).pid
     with (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,20 +11,13 @@ from pathlib import Path
 import pytest
 from daemon import Daemon, running, wait_until
 from fixtures import bundled
+from namespaces import can_mount
 
 from cuzkd.errors import ResourceExhausted
 
 CASE = bundled("multiplier_bn128")
 MIB = 1 << 20
 TINY = "[synthesis]\nworkers = 1\nthreads = 1\n"
-
-
-def can_mount() -> bool:
-    probe = ["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", "/dev/shm"]
-    try:
-        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="mounting a small tmpfs needs root")

@@ -20,7 +20,7 @@ from cuzkd.events import Worker
 from cuzkd.ipc.orders import LoadKey
 from cuzkd.model import CircuitRef, CircuitShape, Curve, Phase, Role
 from cuzkd.supervisor import children
-from cuzkd.supervisor.children import BOOT_ATTEMPTS, Listener, Roster
+from cuzkd.supervisor.children import BOOT_ATTEMPTS, Audience, Roster
 from cuzkd.supervisor.patience import SILENCE_S, Doing, Patience
 from cuzkd.supervisor.slots import FIRST_PAUSE_S
 
@@ -35,7 +35,7 @@ class Told:
         self.stuck: list[tuple[Worker, str]] = []
         self.stalled: list[tuple[Doing | None, str]] = []
 
-    def listener(self) -> Listener:
+    def audience(self) -> Audience:
         def down(worker: Worker, reason: str) -> None:
             self.down.append((worker, reason))
 
@@ -45,7 +45,7 @@ class Told:
         def stuck(worker: Worker, why: str) -> None:
             self.stuck.append((worker, why))
 
-        return Listener(self.up.append, lambda *_: None, stalled, stuck, down, self.gave_up.append)
+        return Audience(self.up.append, lambda *_: None, stalled, stuck, down, self.gave_up.append)
 
     @staticmethod
     async def until(holds: Callable[[], object]) -> None:
@@ -71,7 +71,7 @@ def with_roster(
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
         settings = Settings(role, 0, 1, state_dir or folder, "INFO", backend, 60.0, 1 << 30, lock)
         roster = Roster(asyncio.get_running_loop(), [settings], boot_timeout_s=60)
-        roster.start(told.listener())
+        roster.start(told.audience())
         try:
             await test(roster, told)
         finally:
@@ -105,10 +105,10 @@ def test_a_supervisor_that_did_not_run_blames_nobody(tmp_path: Path) -> None:
         later = time.monotonic() + 1000
         roster.end_overdue(later, 999, patience())
         roster.end_overdue(later + 1, 0, patience())
-        pid = told.up[0].process.pid
-        await asyncio.sleep(0.2)
-        os.kill(pid, 0)
-        assert told.down == []
+        [slot] = roster.slots
+        assert (slot.ending, told.stalled) == (None, [])
+        roster.end_overdue(later + SILENCE_S + 1, 0, patience())
+        assert slot.ending == "silent for 30 s"
 
     with_roster(Role.INGEST, tmp_path, "host", test)
 
