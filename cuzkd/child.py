@@ -22,6 +22,7 @@ from cuzkd.ipc.messages import Message
 from cuzkd.ipc.orders import Booted
 from cuzkd.model import Role
 from cuzkd.sd import CHILD_SCRUBBED
+from cuzkd.spawner import spawner
 from cuzkd.worker import WorkerArgs
 
 # the orders of a thousand partitions may wait for a child that computes
@@ -128,34 +129,36 @@ class Child:
 def spawn(settings: Settings, incarnation: int) -> BootingChild:
     """Start a child as a program of its own, in a session of its own so that no terminal signals it.
 
-    Call from the supervisor's main thread: the child asks the kernel to be killed when that thread ends.
+    The child asks the kernel to be killed when the thread that starts it ends: the spawner's, with the process.
     `OSError` when there are no descriptors or processes left; nothing of it runs or stays open then.
     """
     worker = Worker(settings.role, settings.index, incarnation)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     death_read, death_write = os.pipe2(os.O_CLOEXEC)
-    args = WorkerArgs(
-        role=settings.role,
-        index=settings.index,
-        incarnation=incarnation,
-        parent=os.getpid(),
-        channel_fd=theirs.fileno(),
-        death_fd=death_read,
-        threads=settings.threads,
-        state_dir=settings.state_dir,
-        log_level=settings.log_level,
-        backend=settings.backend,
-        witness_seconds=settings.witness_seconds,
-        witness_bytes=settings.witness_bytes,
-    )
+
+    def argv(fds: Sequence[int]) -> list[str]:
+        args = WorkerArgs(
+            role=settings.role,
+            index=settings.index,
+            incarnation=incarnation,
+            parent=os.getpid(),
+            channel_fd=fds[0],
+            death_fd=fds[1],
+            threads=settings.threads,
+            state_dir=settings.state_dir,
+            log_level=settings.log_level,
+            backend=settings.backend,
+            witness_seconds=settings.witness_seconds,
+            witness_bytes=settings.witness_bytes,
+        )
+        # -P: a file in the working directory must not shadow a module
+        return [sys.executable, "-P", "-m", _PROGRAMS[settings.role], *args.to_argv()]
+
     try:
-        popen = subprocess.Popen(
-            # -P: a file in the working directory must not shadow a module
-            [sys.executable, "-P", "-m", _PROGRAMS[settings.role], *args.to_argv()],
-            stdin=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(), death_read, settings.lock_fd),
-            env={name: value for name, value in os.environ.items() if name not in CHILD_SCRUBBED},
-            start_new_session=True,
+        popen = spawner().start(
+            argv,
+            (theirs.fileno(), death_read, settings.lock_fd),
+            {name: value for name, value in os.environ.items() if name not in CHILD_SCRUBBED},
         )
     except OSError:
         ours.close()

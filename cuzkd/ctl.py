@@ -7,6 +7,7 @@ leaves with its output written, without being taken apart.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -40,5 +41,6 @@ def _run(words: Sequence[str]) -> int:
 def _leave(code: int) -> NoReturn:
     """End the process. Nothing is left to do: connections are closed, and files are written."""
     sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)

@@ -14,6 +14,7 @@ from cuzkd.model import Flavour
 from cuzkd.shell import ExitCode
 from cuzkd.tables import count, duration
 
+_UNHEARD = "interrupted before a job was known to be accepted; `cuzkctl jobs` shows whether one was"
 _BOUND = "it is cancelled with this command's end, as --cancel-on-disconnect asks"
 
 
@@ -152,18 +153,22 @@ def _check(arguments: argparse.Namespace) -> None:
 def _send(
     client: Client, arguments: argparse.Namespace, report: ProgressCallback | None, *, bound: bool
 ) -> int:
-    with shell.reading():
-        return client.submit(
-            arguments.zkey,
-            arguments.wtns,
-            circuit=arguments.circuit,
-            inputs=arguments.input,
-            wasm=arguments.wasm,
-            r1cs=arguments.r1cs,
-            points=arguments.points or PointChecks.FULL,
-            cancel_on_disconnect=bound,
-            progress=report,
-        )
+    try:
+        with shell.reading():
+            return client.submit(
+                arguments.zkey,
+                arguments.wtns,
+                circuit=arguments.circuit,
+                inputs=arguments.input,
+                wasm=arguments.wasm,
+                r1cs=arguments.r1cs,
+                points=arguments.points or PointChecks.FULL,
+                cancel_on_disconnect=bound,
+                progress=report,
+            )
+    except KeyboardInterrupt:
+        streams.complain(f"\ncuzkctl: {_UNHEARD}")
+        raise
 
 
 # ---- on the way back

@@ -57,21 +57,24 @@ class Reporter:
             return
         text = line(progress)
         if self._terminal:
-            self._stream.write(_ERASE + text[: self._columns - 1])
+            self._write(_ERASE + text[: self._columns - 1])
             self._drawn = True
         elif progress.stage != self._stage or now - self._line_at >= PLAIN_EVERY_S:
-            self._stream.write(text + "\n")
+            self._write(text + "\n")
             self._stage, self._line_at = progress.stage, now
-        else:
-            return
-        self._stream.flush()
 
     def close(self) -> None:
         """Erase the changing line; closing twice is nothing."""
         if self._drawn:
-            self._stream.write(_ERASE)
-            self._stream.flush()
+            self._write(_ERASE)
             self._drawn = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:  # a full disk under it is no reason to give up the work
+            self._quiet_until = float("inf")
 
 
 @contextmanager

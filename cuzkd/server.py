@@ -69,7 +69,11 @@ Request = (
 )
 """What is asked without files."""
 
-_FOR_OPERATORS = CircuitEvict | Drain | Reload
+_FOR_OPERATORS: dict[type[Message], str] = {
+    CircuitEvict: "to evict circuits",
+    Drain: "to drain the daemon",
+    Reload: "to have the configuration read again",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +266,9 @@ class Server:
 
 def _require_right(connection: Connection, message: Message) -> None:
     everybody = isinstance(message, JobList | Watch) and message.everybody
-    if (everybody or isinstance(message, _FOR_OPERATORS)) and not connection.operator:
-        raise Forbidden(f"{type(message).__name__}{' of everybody' if everybody else ''} is for operators")
+    right = "to see other users' jobs" if everybody else _FOR_OPERATORS.get(type(message))
+    if right is not None and not connection.operator:
+        raise Forbidden(f"it is for operators {right}")
 
 
 def _require_one_key(message: CircuitAdd) -> None:

@@ -14,6 +14,10 @@ SOCKET_VARIABLE = "CUZKD_SOCKET"
 JOB_SOCKET = "cuzkd.sock"
 CONTROL_SOCKET = "cuzkd-ctl.sock"
 _BACKLOG_WAIT_S = 10
+_GROUP_ADVICE = (
+    "have an administrator add you to the socket's group (`usermod -aG cuzkd NAME` for the service) and log in again, "
+    "or name another socket with --socket"
+)
 
 
 def connect(socket_path: str | os.PathLike[str] | None, *, control: bool = False) -> socket.socket:
@@ -22,14 +26,16 @@ def connect(socket_path: str | os.PathLike[str] | None, *, control: bool = False
     With `control`, the operators' socket beside each place comes first, for those who may connect to it: the job
     socket may be flooded. `DaemonUnreachable` says which sockets were tried and what each one answered.
     """
-    tried = []
+    tried, advice = [], None
     for path in sockets_to_try(socket_path):
         try:
             _refuse_planted(path)
             return (_connect_control(path) if control else None) or _connect(path)
         except OSError as error:
             tried.append(f"{path}: {error.strerror or error}")
-    raise DaemonUnreachable("no daemon answers at " + ", nor at ".join(tried))
+            if error.errno == errno.EACCES:
+                advice = _GROUP_ADVICE
+    raise DaemonUnreachable("no daemon answers at " + ", nor at ".join(tried), advice=advice)
 
 
 def sockets_to_try(socket_path: str | os.PathLike[str] | None) -> list[str]:

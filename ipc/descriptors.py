@@ -8,7 +8,7 @@ import fcntl
 import os
 import socket
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 
 from cuzkd.errors import BadRequest, ResourceExhausted
@@ -83,15 +83,30 @@ class Descriptors:
 
 
 def close_descriptor(fd: int) -> None:
+    """Close somebody else's file, as `have_closed_by` says."""
+    _closer(fd)
+
+
+def have_closed_by(closer: Callable[[int], None]) -> None:
+    """From now on, have the descriptors of others closed by `closer`, for a process that must not wait for that."""
+    global _closer
+    _closer = closer
+
+
+def close_now(fd: int) -> None:
     """Close somebody else's file: what its file system says to that is no fault of ours.
 
-    A file server that is gone makes close(2) fail; Linux has freed the descriptor all the same.
+    A file server that is gone makes close(2) fail; Linux has freed the descriptor all the same. One that does not
+    answer makes it wait.
     """
     try:
         os.close(fd)
     except OSError as error:
         if error.errno == errno.EBADF:
             raise
+
+
+_closer: Callable[[int], None] = close_now
 
 
 def receive_into(sock: socket.socket, buffer: bytearray) -> tuple[int, Descriptors]:

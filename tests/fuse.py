@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-_LOOKUP, _FORGET, _GETATTR, _OPEN, _READ, _INIT, _BATCH_FORGET = 1, 2, 3, 14, 15, 26, 42
+_LOOKUP, _FORGET, _GETATTR, _OPEN, _READ, _FLUSH, _INIT, _BATCH_FORGET = 1, 2, 3, 14, 15, 25, 26, 42
 _FOPEN_NOFLUSH = 1 << 5
 _ABORT_AND_UNMOUNT = 1 | 2  # MNT_FORCE, MNT_DETACH
 _HOUR_S = 3600
@@ -25,13 +25,17 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class SilentFiles:
-    """Every name is a regular file of 1000 bytes. `taking` says whether a read is taken, to be kept unanswered."""
+    """Every name is a regular file of 1000 bytes. `taking` says whether a read is taken, to be kept unanswered.
 
-    def __init__(self, folder: Path, *, taking: bool, looking_up: bool) -> None:
+    With `flushing`, reads fail, and it is close(2) that is never answered.
+    """
+
+    def __init__(self, folder: Path, *, taking: bool, looking_up: bool, flushing: bool) -> None:
         self.folder = folder
         self.asked = threading.Event()
         self._taking = taking
         self._looking_up = looking_up
+        self._flushing = flushing
         self._fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         options = f"fd={self._fd},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}"
         if _LIBC.mount(b"silent", os.fsencode(folder), b"fuse", 0, options.encode()) != 0:
@@ -40,9 +44,13 @@ class SilentFiles:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
-    def close(self) -> None:
-        """Abort and unmount; whoever waits gets an error."""
+    def abort(self) -> None:
+        """Unmount; whoever waits gets an error. Again, it is nothing."""
         _LIBC.umount2(os.fsencode(self.folder), _ABORT_AND_UNMOUNT)
+
+    def close(self) -> None:
+        """Abort, and let go of everything."""
+        self.abort()
         self._thread.join()
         os.close(self._fd)
 
@@ -53,7 +61,8 @@ class SilentFiles:
             except OSError:
                 return
             opcode, unique, node = struct.unpack_from("<4xIQQ", request)
-            if opcode == _READ or (opcode == _LOOKUP and not self._looking_up):
+            silent = _FLUSH if self._flushing else _READ
+            if opcode == silent or (opcode == _LOOKUP and not self._looking_up):
                 self.asked.set()
                 continue
             if opcode in (_FORGET, _BATCH_FORGET):
@@ -63,8 +72,7 @@ class SilentFiles:
                 self.asked.set()
                 return
 
-    @staticmethod
-    def _reply(opcode: int, node: int) -> bytes | None:
+    def _reply(self, opcode: int, node: int) -> bytes | None:
         match opcode:
             case 26:
                 return struct.pack("<4I2H2I2H8I", 7, 31, 0, 0, 12, 9, 1 << 17, 1, 32, *[0] * 9)
@@ -73,7 +81,7 @@ class SilentFiles:
             case 3:
                 return struct.pack("<Q2I", _HOUR_S, 0, 0) + _attributes(node)
             case 14:
-                return struct.pack("<Q2I", 1, _FOPEN_NOFLUSH, 0)
+                return struct.pack("<Q2I", 1, 0 if self._flushing else _FOPEN_NOFLUSH, 0)
             case _:
                 return None
 
@@ -92,11 +100,13 @@ def _attributes(node: int) -> bytes:
 
 
 @contextmanager
-def silent_files(folder: Path, *, taking: bool = True, looking_up: bool = True) -> Iterator[SilentFiles]:
+def silent_files(
+    folder: Path, *, taking: bool = True, looking_up: bool = True, flushing: bool = False
+) -> Iterator[SilentFiles]:
     """Files that never come, in `folder`; skips the test where nothing can be mounted."""
     folder.mkdir(exist_ok=True)
     try:
-        files = SilentFiles(folder, taking=taking, looking_up=looking_up)
+        files = SilentFiles(folder, taking=taking, looking_up=looking_up, flushing=flushing)
     except OSError as error:
         pytest.skip(f"needs a FUSE mount: {error}")
     try:

@@ -24,6 +24,7 @@ from cuzkd.formats.r1cs import read_r1cs
 from cuzkd.formats.recorded import read_recorded
 from cuzkd.formats.system import ConstraintSystem, constraint_system, occurring, with_empty_rows
 from cuzkd.ingest.behind import Behind
+from cuzkd.ingest.constraints import require_size_for_key
 from cuzkd.ingest.progress import Report, unreported
 from cuzkd.ingest.spool import copy_payload
 from cuzkd.ipc.requests import PointChecks
@@ -32,7 +33,6 @@ from cuzkd.kernels.uncompressed import point_bytes
 from cuzkd.model import CircuitRef, CircuitShape, Flavour
 
 _ARRAY_OF_SECTION = {"ic": "ic", "h": "h", "l": "c", "a": "a", "b_g1": "b1", "b_g2": "b2"}
-_ANY_SIZE = 1 << 62
 _ADVICE = "give the key and the matrices that were made for one circuit"
 _BYTES_OF_ENTRY = 8
 """A column and the number of a coefficient."""
@@ -72,9 +72,10 @@ def compile_bellperson(
     """
     key = open_params(files.params.fd, files.params.name)
     vk = open_vk(files.vk.fd, files.vk.name)
+    most_bytes = require_size_for_key(files.matrices.fd, files.matrices.name, key.size)
     with NewDirectory(circuits_dir) as private:
         copy = private.path / "matrices"
-        copied = copy_payload(files.matrices.fd, files.matrices.name, copy, _ANY_SIZE)
+        copied = copy_payload(files.matrices.fd, files.matrices.name, copy, most_bytes)
         of_vk = _read_vk(files.vk, vk)
         key_bytes = key.size + vk.size + copied.size_bytes
         if has_key_of_size(circuits_dir, key_bytes):

@@ -13,8 +13,9 @@ from typing import NoReturn
 import numpy as np
 
 from cuzkd.atomic import NewDirectory
-from cuzkd.errors import Refused, ResourceExhausted
-from cuzkd.formats.compiled import CompiledCircuit
+from cuzkd.errors import Refused, ResourceExhausted, TooLarge
+from cuzkd.formats.binfile import file_size
+from cuzkd.formats.compiled import CompiledCircuit, read_manifest
 from cuzkd.formats.constraints import KeptConstraints, has_constraints, write_constraints
 from cuzkd.formats.r1cs import R1cs, R1csHeader, Terms, read_header, read_r1cs
 from cuzkd.ingest.spool import copy_payload
@@ -24,7 +25,8 @@ from cuzkd.model import CircuitShape
 from cuzkd.vectors import LIMBS, Scalars
 
 _COPY = "circuit.r1cs"
-_ANY_SIZE = 1 << 62
+_TIMES_THE_KEY = 4
+_AND_MORE_BYTES = 64 << 20
 _ADVICE = "give the .r1cs and the .zkey that were made for one circuit"
 
 
@@ -33,12 +35,14 @@ def keep_constraints(
 ) -> tuple[str, bool]:
     """Check the `.r1cs` file `fd` against the circuit and keep its C in `folder`: its digest, whether it was there.
 
-    Only a private copy is looked at, so what is kept under a digest is of the file that has it. Raises BadFile or
-    Unsupported for a file that is no such file or has custom gates, Refused for another circuit's, and
-    ResourceExhausted when the disk is full; then nothing is left behind.
+    What is kept is read from a private copy only, so what is kept under a digest is of the file that has it. Raises
+    BadFile or Unsupported for a file that is no such file or has custom gates, Refused for another circuit's, TooLarge
+    for one that is far larger than the key, and ResourceExhausted when the disk is full; then nothing is left behind.
     """
+    _check_header(read_header(fd, name), circuit.ref.shape, name)
+    most_bytes = require_size_for_key(fd, name, read_manifest(circuit.path).key_bytes)
     with NewDirectory(folder) as new:
-        digest = copy_payload(fd, name, new.path / _COPY, _ANY_SIZE).digest
+        digest = copy_payload(fd, name, new.path / _COPY, most_bytes).digest
         copy = os.open(new.path / _COPY, os.O_RDONLY | os.O_CLOEXEC)
         try:
             (new.path / _COPY).unlink()
@@ -57,6 +61,17 @@ def keep_constraints(
                 f"the constraints of {name} could not be kept: {error.strerror}"
             ) from error
     return digest, False
+
+
+def require_size_for_key(fd: int, name: str, key_bytes: int) -> int:
+    """`TooLarge` for matrices far larger than their key: in practice they are smaller. Returns the most bytes allowed.
+
+    A sparse file would cost its owner nothing, and its copy all the disk.
+    """
+    most_bytes = _TIMES_THE_KEY * key_bytes + _AND_MORE_BYTES
+    if (size := file_size(fd, name)) > most_bytes:
+        raise TooLarge(f"{name} has {size} bytes; for a key of this size {most_bytes} are the most")
+    return most_bytes
 
 
 def check_matrices(r1cs: R1cs, circuit: CompiledCircuit, name: str, threads: int) -> None:

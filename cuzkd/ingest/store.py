@@ -6,7 +6,6 @@ checked against it; which pairs were checked is remembered as long as the proces
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from cuzkd.circom.wasm import WitnessProgram
 from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.circuits import circuits_dir, constraints_dir, open_circuit, programs_dir
 from cuzkd.errors import BadFile, CuzkdError, Refused, TooLarge
+from cuzkd.formats.binfile import file_size, read_exactly
 from cuzkd.formats.compiled import Manifest, find_compiled
 from cuzkd.ingest.compile import compile_zkey
 from cuzkd.ingest.compile_bellperson import BellpersonFiles, compile_bellperson
@@ -29,7 +29,6 @@ from cuzkd.ingest.progress import Report, unreported
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import CircuitRef
-from cuzkd.pulse import PULSE
 
 _PAIRS_REMEMBERED = 4096
 
@@ -175,19 +174,13 @@ def _kept(manifest: Manifest, *, found: bool) -> Kept:
 
 
 def _read_whole(fd: int, name: str, limit_bytes: int) -> bytes:
-    pieces = []
-    size = 0
-    while piece := _read(fd, size):
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit_bytes:
-            raise TooLarge(f"{name} has more than {limit_bytes} bytes, the limit of a witness program")
-    return b"".join(pieces)
-
-
-def _read(fd: int, offset: int) -> bytes:
-    with PULSE.reading():
-        return os.pread(fd, 1 << 20, offset)
+    size = file_size(fd, name)
+    if size > limit_bytes:
+        told = f"{name} has more than {limit_bytes} bytes, the limit of a witness program"
+        raise TooLarge(f"{told}: it has {size} bytes")
+    whole = bytearray(size)
+    read_exactly(fd, name, memoryview(whole), 0)
+    return bytes(whole)
 
 
 def _check_program(program: WitnessProgram, circuit: CircuitRef) -> None:

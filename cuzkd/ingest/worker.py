@@ -67,7 +67,12 @@ class IngestHandler:
                 if len(descriptors) != message.DESCRIPTORS:
                     raise InternalError(f"an order came with {len(descriptors)} descriptors")
                 with self._runtime.ticket(message.ticket):
-                    answer = self._answer(message, descriptors)
+                    try:
+                        answer = self._answer(message, descriptors)
+                    finally:
+                        # its file system may be asked, and may not answer
+                        with PULSE.reading():
+                            descriptors.close()
                 self._runtime.send(answer)
             case _:
                 raise Broken(f"{type(message).__name__} is no order for ingest")

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from cuzkd.closing import Closing
 from cuzkd.errors import Unavailable
+from cuzkd.ipc.descriptors import close_now, have_closed_by
 from cuzkd.ipc.requests import Reloaded, Status
 from cuzkd.logs import Event, about
 from cuzkd.registry import Registry
@@ -71,6 +73,7 @@ class Supervisor:
         self._stop_signals = 0
         self._fatal: BaseException | None = None
         max_files = raise_file_limit()
+        have_closed_by(Closing(close_now).take)
         self._limits = FileLimits(partitions=config.jobs.max_partitions, attached=max_files)
         self._segments = segments
         self._scheduler = Scheduler(

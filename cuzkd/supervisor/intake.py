@@ -1,8 +1,9 @@
 """Submissions on their way through the ingest process: keys to compile, payloads to spool, what is not needed to go.
 
-A submission is accepted when every file of it is copied and valid. Submissions take turns, one order each, with few
-orders under way at a time, so that a job of a thousand witnesses does not hold up a job of one. Should the
-ingest process die, what was under way is ordered again from the descriptors, which are kept until then.
+A submission is accepted when every file of it is copied and valid. Users take turns, and so do each one's
+submissions, an order each, with few under way at a time, so that a thousand files of one user do not hold up
+another's. Should the ingest process die, what was under way is ordered again from the descriptors, which are
+kept until then.
 
 What is to be deleted waits until no order is under way that could find it, and is looked at once more then.
 """
@@ -10,7 +11,7 @@ What is to be deleted waits until no order is under way that could find it, and 
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -53,6 +54,7 @@ class Intake:
         self._unneeded: list[Artefacts] = []
         self._needed_yet: list[Artefacts] = []
         self._next_ticket = 1
+        self._last_ticket_of: Counter[int] = Counter()
         self._ingest_up = False
         self.circuits_compiled = 0
         self.circuits_found = 0
@@ -220,10 +222,14 @@ class Intake:
         self._unneeded.clear()
 
     def _orders_in_turn(self) -> Iterator[Order]:
+        """Users take turns, and each user's submissions among them: whoever was served longest ago is next."""
         while self._turns:
-            submission = self._turns.popleft()
+            submission = min(self._turns, key=lambda each: self._last_ticket_of[each.reply.peer.uid])
+            self._turns.remove(submission)
             if submission.orders:
                 order = submission.orders.popleft()
                 if submission.orders:
                     self._turns.append(submission)
+                self._last_ticket_of[submission.reply.peer.uid] = self._next_ticket
                 yield order
+        self._last_ticket_of.clear()

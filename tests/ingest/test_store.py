@@ -70,9 +70,9 @@ def test_a_known_file_is_not_read_again(store: Store, circuit: Kept, tmp_path: P
     before = path.stat()
     kept = keep(store, kind, path, circuit)
     read: list[int] = []
-    pread = os.pread
+    preadv = os.preadv
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "pread", lambda *a: read.append(1) or pread(*a))
+        patch.setattr(os, "preadv", lambda *a: read.append(1) or preadv(*a))
         assert keep(store, kind, path, circuit) == (kept[0], True)
         assert read == []
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -87,7 +87,7 @@ def test_a_file_of_another_circuit_is_refused_and_leaves_nothing(
     for _ in range(2):
         with pytest.raises(Refused, match=r"circuit\.(wasm|r1cs)"):
             keep(store, kind, file_of(kind, OTHER), circuit)
-    assert [path.name for path in folder(tmp_path, kind).iterdir()] == [".lock"]
+    assert {path.name for path in folder(tmp_path, kind).glob("*")} <= {".lock"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

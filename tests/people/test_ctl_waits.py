@@ -147,3 +147,26 @@ def test_who_interrupts_prove_is_told_what_becomes_of_the_job(
     )
     out, said = proving[0].communicate(timeout=LIMIT_S)
     assert (proving[0].returncode, out, said.strip()) == (130, "", says)
+
+
+@pytest.mark.parametrize("command", ["prove", "submit"])
+def test_who_interrupts_before_the_job_was_accepted_is_told_so(
+    serve: Serve, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "w").touch()
+    sending: list[subprocess.Popen[str]] = []
+
+    def peer(channel: BlockingChannel) -> None:
+        welcome(channel)
+        assert isinstance(request(channel)[0], JobSubmit)
+        sending[0].send_signal(signal.SIGINT)
+        with pytest.raises(ChannelClosed):
+            channel.receive(LIMIT_S)
+
+    words = [str(BIN / "cuzkctl"), "--socket", str(serve(peer)), command, "--circuit", "c", "--wtns", "w"]
+    sending.append(
+        subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    )
+    out, said = sending[0].communicate(timeout=LIMIT_S)
+    assert (sending[0].returncode, out) == (130, "")
+    assert "`cuzkctl jobs` shows" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import tempfile
@@ -135,3 +136,16 @@ def test_an_operator_reaches_a_daemon_whose_job_socket_takes_nobody(
         assert peer_name(sockets.connect(tmp_path / "cuzkd.sock", control=True)) == "cuzkd-ctl.sock"
         for connection in flood:
             connection.close()
+
+
+def test_who_may_not_use_the_socket_is_not_told_to_start_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> socket.socket:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(sockets, "_connect", refuse)  # root may use any socket
+    with pytest.raises(DaemonUnreachable, match="Permission denied") as caught:
+        sockets.connect(tmp_path / "cuzkd.sock")
+    assert "group" in caught.value.advice
+    assert "start" not in caught.value.advice

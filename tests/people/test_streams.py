@@ -13,7 +13,7 @@ from people.commands import BIN, LIMIT_S
 from people.peer import Serve, answering, request, welcome
 
 from cuzkd.ipc.channel import BlockingChannel, ChannelClosed
-from cuzkd.ipc.requests import Drain, JobList, JobListing
+from cuzkd.ipc.requests import Drain, JobAccepted, JobList, JobListing, Progress
 
 CASE = bundled("multiplier_bn128")
 VERIFY = (
@@ -62,6 +62,20 @@ def test_who_closes_standard_output_wants_none(program: str) -> None:
 def test_errors_that_cannot_be_told_leave_the_exit_code(to: str, tmp_path: Path) -> None:
     done = shell(f'cuzkctl "$@" 2{to}', "--socket", tmp_path / "none", "jobs")
     assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_progress_that_cannot_be_shown_harms_nothing(serve: Serve, tmp_path: Path) -> None:
+    def peer(channel: BlockingChannel) -> None:
+        welcome(channel)
+        _, request_id, _ = request(channel)
+        for done in range(3):
+            channel.send(Progress(f"stage {done}", done, 3), request_id)
+        channel.send(JobAccepted(7, 1), request_id)
+
+    (tmp_path / "w").touch()
+    words = ("--socket", serve(peer), "submit", "--progress", "--circuit", "c", "--wtns", tmp_path / "w")
+    done = shell('cuzkctl "$@" 2>/dev/full', *words)
+    assert (done.returncode, done.stdout) == (0, "7\n")
 
 
 def test_an_interrupted_drain_says_that_jobs_stay_refused(serve: Serve) -> None:

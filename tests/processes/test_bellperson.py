@@ -15,7 +15,7 @@ from daemon import Daemon, connected, running, wait_until
 
 from cuzkd import cli
 from cuzkd.client import Client, PointChecks
-from cuzkd.errors import BadFile, BadWitness, Refused
+from cuzkd.errors import BadFile, BadWitness, Refused, TooLarge
 from cuzkd.formats.assignment import write_assignment
 from cuzkd.formats.bellperson import read_vk
 from cuzkd.formats.compress import PROOF_BYTES
@@ -216,6 +216,10 @@ def test_bad_matrices_and_verifying_keys_are_refused_by_their_file(client: Clien
         client.add_circuit("bad", **cubic_with(tmp_path, vk=vk[:-1]))
     with pytest.raises(BadFile, match=r"key\.pce: .*r1cs"):
         client.add_circuit("bad", **cubic_with(tmp_path, pce=case.file("r1cs", tmp_path).read_bytes()))
+    sparse = cubic_with(tmp_path)
+    os.truncate(sparse["matrices"], 1 << 40)
+    with pytest.raises(TooLarge, match=r"key\.pce has 1099511627776 bytes; for a key of this size"):
+        client.add_circuit("bad", **sparse)
     other = bundled("multiplier").file("pce", tmp_path).read_bytes()
     with pytest.raises(
         Refused, match=r"key\.params is not the key of .*key\.pce: section ic has 4 points, not 2"

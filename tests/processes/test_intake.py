@@ -44,6 +44,21 @@ def a_job(
     return submission
 
 
+def test_users_take_turns_however_much_one_of_them_submits(tmp_path: Path) -> None:
+    sent: list[IngestOrder | Discard] = []
+    intake = Intake(lambda: 1 << 20, lambda order, _: sent.append(order), lambda: Needed(set(), set()))
+    for number in range(20):
+        intake.submit(a_job(number, tmp_path, f"many {number}", lambda *_: None))
+    one = a_job(20, tmp_path, "one of another", lambda *_: None)
+    one.reply.peer = Peer(1, 1001, 1001)
+    intake.submit(one)
+    intake.ingest_up()
+    names = [order.name for order in sent if isinstance(order, Compile)]
+    assert "one of another" in names[:2]
+    intake.refuse_all(Poisoned("the test is over"))
+    intake.ingest_down()
+
+
 def test_only_the_file_that_was_being_read_answers_for_the_death_of_its_process(tmp_path: Path) -> None:
     """Orders are done in turn: those that waited behind a deadly file are given again as often as it takes."""
     sent: list[IngestOrder | Discard] = []
