@@ -11,9 +11,11 @@ import os
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from cuzkd import parsing, shell, streams
+from cuzkd import cli_bench, cli_setup, parsing, shell, streams
 from cuzkd.client import open_input
-from cuzkd.errors import BadConfig, BootFailed, CuzkdError
+from cuzkd.errors import BadConfig, BootFailed, CuzkdError, Refused
+from cuzkd.model import Proof, VerifyingKey
+from cuzkd.tables import count
 
 EXIT_CODES = """\
 exit codes:
@@ -95,6 +97,8 @@ def parser() -> argparse.ArgumentParser:
         help="where to write (default: verification_key.json)",
     )
     export.set_defaults(run=_export_vkey)
+    cli_setup.add(commands)
+    cli_bench.add(commands)
     return top
 
 
@@ -144,21 +148,50 @@ def render_config(shown: Mapping[str, object], given: Container[str]) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from cuzkd.formats.proof import load_proof, load_public
-    from cuzkd.formats.vkey import load_vkey
+    from cuzkd.formats.proof import load_public
     from cuzkd.kernels.verify import verify
 
-    vkey = load_vkey(_read(arguments.vkey), arguments.vkey)
-    proof = load_proof(_read(arguments.proof), arguments.proof, default_curve=vkey.curve)
-    public = load_public(_read(arguments.public), arguments.public)
-    valid = verify(vkey, public, proof)
-    if arguments.json:
-        shell.print_json({"valid": valid})
-    else:
-        streams.say(
-            "valid: the proof is right" if valid else "INVALID: the proof is wrong for these public inputs"
+    vkey, proofs = _of_snarkjs(arguments) if arguments.vk is None else _of_bellperson(arguments)
+    names: list[str] = arguments.public
+    if len(names) != len(proofs):
+        raise Refused(
+            f"{arguments.proof} has {count(len(proofs), 'proof')}, and there are public inputs for {len(names)}",
+            advice="give as many files with --public as there are proofs, in their order",
         )
-    return shell.ExitCode.DONE if valid else shell.ExitCode.FAILED
+    publics = [load_public(_read(name), name) for name in names]
+    wrong = [
+        index
+        for index, (public, proof) in enumerate(zip(publics, proofs, strict=True))
+        if not verify(vkey, public, proof)
+    ]
+    if arguments.json:
+        shell.print_json({"valid": not wrong})
+    elif len(proofs) == 1:
+        streams.say(
+            "INVALID: the proof is wrong for these public inputs" if wrong else "valid: the proof is right"
+        )
+    elif wrong:
+        streams.say(f"INVALID: wrong for their public inputs: proof {', '.join(map(str, wrong))}")
+    else:
+        streams.say(f"valid: all {len(proofs)} proofs are right")
+    return shell.ExitCode.FAILED if wrong else shell.ExitCode.DONE
+
+
+def _of_snarkjs(arguments: argparse.Namespace) -> tuple[VerifyingKey, tuple[Proof, ...]]:
+    from cuzkd.formats.proof import load_proof
+    from cuzkd.formats.vkey import load_vkey
+
+    vkey = load_vkey(_read(arguments.vkey), arguments.vkey)
+    return vkey, (load_proof(_read(arguments.proof), arguments.proof, default_curve=vkey.curve),)
+
+
+def _of_bellperson(arguments: argparse.Namespace) -> tuple[VerifyingKey, tuple[Proof, ...]]:
+    from cuzkd.formats.bellperson import read_vk
+    from cuzkd.formats.compressed import load_proofs
+
+    with shell.reading(), open(open_input(arguments.vk), "rb") as file:
+        vkey = read_vk(file.fileno(), arguments.vk)
+    return vkey, load_proofs(_read(arguments.proof), arguments.proof)
 
 
 def _read(path: str) -> bytes:

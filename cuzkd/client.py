@@ -81,6 +81,9 @@ class Client:
             client.add_circuit("merkle", "merkle.zkey", wasm="merkle.wasm")
             result = client.prove(circuit="merkle", inputs=["input.json"])
 
+            client.add_circuit("snap", params="snap.params", vk="snap.vk", matrices="snap.pce")
+            proofs = client.prove(circuit="snap", witnesses=["0.raw", "1.raw"]).to_bellperson()
+
     `wait` (and so `prove`) survives a lost connection: it connects again and asks for the job by its number, as long
     as nothing answers for at most `reconnect_s` seconds; with 0, a lost connection is an error at once.
 
@@ -223,8 +226,11 @@ class Client:
     def add_circuit(
         self,
         name: str,
-        zkey: File,
+        zkey: File | None = None,
         *,
+        params: File | None = None,
+        vk: File | None = None,
+        matrices: File | None = None,
         wasm: File | None = None,
         r1cs: File | None = None,
         points: PointChecks | str = PointChecks.FULL,
@@ -232,12 +238,22 @@ class Client:
     ) -> CircuitInfo:
         """Have a circuit checked, compiled and kept under a name of this user's; files as in `submit`.
 
-        Raises `Refused` (or one of its kinds) for files that cannot be used or do not belong together.
+        Its key is a `zkey`; or bellperson's `params` and `vk`, with the circuit's matrices as an `r1cs` or as recorded
+        ones (`matrices`). Raises `ValueError` when the arguments make no circuit, and
+        `Refused` (or one of its kinds) for files that cannot be used or do not belong together.
         """
+        if zkey is None:
+            if params is None or vk is None or (r1cs is None) == (matrices is None):
+                raise ValueError("a circuit takes a zkey, or params and vk with either an r1cs or matrices")
+        elif not params is vk is matrices is None:
+            raise ValueError("a circuit with a zkey takes no params, vk and matrices")
         files = Files()
         request = CircuitAdd(
             name=name,
-            zkey=files.add(zkey),
+            zkey=files.add_if(zkey),
+            params=files.add_if(params),
+            vk=files.add_if(vk),
+            matrices=files.add_if(matrices),
             wasm=files.add_if(wasm),
             r1cs=files.add_if(r1cs),
             points=PointChecks(points),

@@ -59,10 +59,20 @@ def add_commands(command: argparse.ArgumentParser, words: Sequence[str]) -> None
 def _add_add(command: argparse.ArgumentParser) -> None:
     shell.add_asking(command)
     command.add_argument("name", metavar="NAME")
-    command.add_argument("--zkey", required=True, metavar="F", help="proving key, as snarkjs writes it")
+    key = command.add_mutually_exclusive_group(required=True)
+    key.add_argument("--zkey", metavar="F", help="proving key, as snarkjs writes it")
+    key.add_argument(
+        "--params",
+        metavar="F",
+        help="proving key, as bellperson writes it; with --vk and the circuit's matrices",
+    )
+    command.add_argument("--vk", metavar="F", help="the verifying key of --params")
+    command.add_argument(
+        "--matrices", metavar="F", help="the matrices of --params, recorded; or --r1cs has them"
+    )
     shell.add_circuit_files(command)
     progress.add_argument(command)
-    command.set_defaults(run=_add)
+    command.set_defaults(run=_add, misused=command.error)
 
 
 def _add_list(command: argparse.ArgumentParser) -> None:
@@ -77,17 +87,35 @@ def _add_one(request: Request, text: Text, command: argparse.ArgumentParser) -> 
 
 
 def _add(arguments: argparse.Namespace) -> ExitCode:
-    shell.check_readable(arguments.zkey, arguments.wasm, arguments.r1cs)
+    _check(arguments)
     with Client(arguments.socket) as client, progress.shown(arguments.progress) as report, shell.reading():
         circuit = client.add_circuit(
             arguments.name,
             arguments.zkey,
+            params=arguments.params,
+            vk=arguments.vk,
+            matrices=arguments.matrices,
             wasm=arguments.wasm,
             r1cs=arguments.r1cs,
             points=arguments.points or PointChecks.FULL,
             progress=report,
         )
     return _print(arguments, circuit, f"circuit {circuit.name} added: {render.circuit_line(circuit)}")
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """End with exit code 2 for files that do not go together or cannot be read."""
+    misused: Callable[[str], None] = arguments.misused
+    of_bellperson = (arguments.params, arguments.vk, arguments.matrices)
+    if arguments.zkey is not None:
+        for option in ("vk", "matrices"):
+            if getattr(arguments, option) is not None:
+                misused(f"argument --{option}: not allowed with argument --zkey")
+    elif arguments.vk is None:
+        misused("argument --params: needs --vk")
+    elif (arguments.r1cs is None) == (arguments.matrices is None):
+        misused("argument --params: needs the circuit's matrices, by either --r1cs or --matrices")
+    shell.check_readable(arguments.zkey, *of_bellperson, arguments.wasm, arguments.r1cs)
 
 
 def _list(arguments: argparse.Namespace) -> ExitCode:

@@ -97,7 +97,8 @@ def _home(name: str) -> ModuleType:
 
 def _verify(arguments: argparse.Namespace) -> int:
     """Become the program that verifies: what it needs takes this one's time to load."""
-    files = ("--vkey", arguments.vkey, "--proof", arguments.proof, "--public", arguments.public)
+    key = ("--vkey", arguments.vkey) if arguments.vk is None else ("--vk", arguments.vk)
+    files = (*key, "--proof", arguments.proof, "--public", *arguments.public)
     program = (
         sys.executable,
         "-P",

@@ -10,6 +10,7 @@ from cuzkd import progress, shell, streams
 from cuzkd.client import Client, PointChecks, ProgressCallback, Result
 from cuzkd.errors import DaemonUnreachable, WaitTimeout
 from cuzkd.formats.proof import dump_proof, dump_public
+from cuzkd.model import Flavour
 from cuzkd.shell import ExitCode
 from cuzkd.tables import count, duration
 
@@ -21,7 +22,8 @@ def add_prove(command: argparse.ArgumentParser) -> None:
     """The options of `prove`."""
     command.description = (
         "Send one or more witnesses, or inputs, of a circuit to the daemon, wait, and write what comes back: "
-        "proof.json and public.json, or with several of them proof-0.json, public-0.json and so on."
+        "proof.json and public.json, or with several of them proof-0.json, public-0.json and so on. Of a circuit "
+        "with a key of bellperson's, all proofs are in proof.bin, 192 bytes each, in order."
     )
     _add_job(command)
     _add_output(command)
@@ -68,7 +70,11 @@ def _add_job(command: argparse.ArgumentParser) -> None:
     circuit.add_argument("--circuit", metavar="NAME", help="a circuit that was added before")
     partitions = command.add_mutually_exclusive_group(required=True)
     partitions.add_argument(
-        "--wtns", metavar="F", nargs="+", default=(), help="witness files, as circom's programs write them"
+        "--wtns",
+        metavar="F",
+        nargs="+",
+        default=(),
+        help="witnesses: as circom's programs write them, bare values (inputs, then aux), or synthesized (.abcz)",
     )
     partitions.add_argument(
         "--input", metavar="F", nargs="+", default=(), help="input files (JSON); the circuit's wasm is run"
@@ -184,8 +190,8 @@ def _await(client: Client, directory: str, arguments: argparse.Namespace, *, bou
 
 
 def _deliver(result: Result, directory: str, arguments: argparse.Namespace) -> ExitCode:
-    names = _names(len(result.proofs), directory)
-    _write(names, result)
+    names = _names(result, directory)
+    shell.write_all(_contents(names, result))
     if arguments.json:
         shell.print_json(_delivery_report(result, names))
         return ExitCode.DONE
@@ -201,22 +207,29 @@ def _delivery_report(result: Result, names: Sequence[tuple[str, str]]) -> dict[s
     return {
         "job": result.job,
         "curve": result.curve,
+        "flavour": result.flavour,
         "seconds": result.seconds,
         "proofs": [{"proof": proof, "public": public} for proof, public in names],
     }
 
 
-def _names(number: int, directory: str) -> list[tuple[str, str]]:
-    suffixes = [""] if number == 1 else [f"-{index}" for index in range(number)]
-    return [
-        (os.path.join(directory, f"proof{suffix}.json"), os.path.join(directory, f"public{suffix}.json"))
-        for suffix in suffixes
-    ]
+def _names(result: Result, directory: str) -> list[tuple[str, str]]:
+    """Where each proof and its public inputs go; bellperson's proofs all go into one file."""
+    number = len(result.proofs)
+    one_file = result.flavour is Flavour.BELLPERSON
+    names = []
+    for suffix in [""] if number == 1 else [f"-{index}" for index in range(number)]:
+        proof = "proof.bin" if one_file else f"proof{suffix}.json"
+        names.append((os.path.join(directory, proof), os.path.join(directory, f"public{suffix}.json")))
+    return names
 
 
-def _write(names: Sequence[tuple[str, str]], result: Result) -> None:
-    texts: dict[str, str] = {}
+def _contents(names: Sequence[tuple[str, str]], result: Result) -> dict[str, str | bytes]:
+    contents: dict[str, str | bytes] = {}
+    if result.flavour is Flavour.BELLPERSON:
+        contents[names[0][0]] = result.to_bellperson()
     for (proof_path, public_path), proof, public in zip(names, result.proofs, result.publics, strict=True):
-        texts[proof_path] = dump_proof(proof)
-        texts[public_path] = dump_public(public)
-    shell.write_all(texts)
+        if proof_path not in contents:
+            contents[proof_path] = dump_proof(proof)
+        contents[public_path] = dump_public(public)
+    return contents

@@ -10,7 +10,7 @@ from cuzkd.conversation import GRACE_S, ConnectionLost, Conversation, ProgressCa
 from cuzkd.errors import Busy, CuzkdError, DaemonUnreachable, InternalError, Unavailable, WaitTimeout
 from cuzkd.ipc.messages import Message
 from cuzkd.ipc.requests import JobResult, JobWait, PartitionResult, Progress
-from cuzkd.model import SCALAR_BYTES, Curve, Proof
+from cuzkd.model import SCALAR_BYTES, Curve, Flavour, Proof
 from cuzkd.records import record
 
 RECONNECT_S = 300.0
@@ -23,13 +23,25 @@ _GONE = Progress("connection lost: connecting again", 0, 0)
 
 @record
 class Result:
-    """A finished job: a verified proof and its public inputs for each partition, in the order submitted."""
+    """A finished job: a verified proof and its public inputs for each partition, in the order submitted.
+
+    `flavour` says whose key it was, and so whose verifiers the proofs are for.
+    """
 
     job: int
     curve: Curve
     seconds: float
     proofs: tuple[Proof, ...]
     publics: tuple[tuple[int, ...], ...]
+    flavour: Flavour = Flavour.SNARKJS
+
+    def to_bellperson(self) -> bytes:
+        """All proofs as bellperson reads them, 192 bytes each, in order. `Unsupported` over another curve than its."""
+        from cuzkd.formats.compress import (
+            dump_proof,
+        )  # needs the curve's parameters, which no other client does
+
+        return b"".join(map(dump_proof, self.proofs))
 
 
 def wait(
@@ -80,7 +92,7 @@ def fetch(
             raise InternalError(f"proof {index} was due, {part.index} came")
         proofs.append(Proof.from_bytes(head.curve, part.proof))
         publics.append(_scalars(part.public))
-    return Result(job, head.curve, head.seconds, tuple(proofs), tuple(publics))
+    return Result(job, head.curve, head.seconds, tuple(proofs), tuple(publics), head.flavour)
 
 
 class _Patience:

@@ -24,6 +24,13 @@ class Curve(enum.StrEnum):
         return 32 if self is Curve.BN254 else 48
 
 
+class Flavour(enum.StrEnum):
+    """Whose proving keys: they differ in the order of the domain, in the H query, and in which bases are kept."""
+
+    SNARKJS = "snarkjs"
+    BELLPERSON = "bellperson"
+
+
 class Role(enum.StrEnum):
     """What a child process does."""
 
@@ -126,10 +133,11 @@ class PartitionId:
 
 @record
 class CircuitRef:
-    """A compiled circuit: the SHA-256 of its key file (hex, also its directory's name) and its shape."""
+    """A compiled circuit: the SHA-256 of its key (hex, also its directory's name), its shape, whose key it is."""
 
     digest: str
     shape: CircuitShape
+    flavour: Flavour = Flavour.SNARKJS
 
 
 G1 = tuple[int, int] | None

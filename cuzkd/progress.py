@@ -96,6 +96,20 @@ def shown(wanted: bool | None) -> Iterator[Reporter | None]:
         reporter.close()
 
 
+Told = Callable[[str, int, int], None]
+"""Takes a stage of local work, how much of it is done and how much there is (0: not known)."""
+
+
+def told(reporter: Reporter | None) -> Told:
+    """What shows local work as the daemon's is shown."""
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if reporter is not None:
+            reporter(Progress(stage, done, total))
+
+    return tell
+
+
 def add_argument(command: argparse.ArgumentParser) -> None:
     """`--progress` and `--no-progress`, for `shown`."""
     command.add_argument(

@@ -15,7 +15,7 @@ from typing import Any
 from cuzkd.errors import BadConfig, BadFile, NotFound, Refused
 from cuzkd.formats import jsontext
 from cuzkd.ipc.requests import PointChecks
-from cuzkd.model import CircuitRef, CircuitShape, Curve
+from cuzkd.model import CircuitRef, CircuitShape, Curve, Flavour
 from cuzkd.records import record
 
 FORMAT_VERSION = 1
@@ -55,6 +55,11 @@ class Named:
     def artefacts(self) -> Artefacts:
         """The digests that the name stands for."""
         return Artefacts(self.circuit.digest, self.program, self.constraints)
+
+    @property
+    def checks_witnesses(self) -> bool:
+        """Whether witnesses are held to every constraint: a bellperson circuit has all matrices in it."""
+        return self.constraints is not None or self.circuit.flavour is Flavour.BELLPERSON
 
 
 class Registry:
@@ -147,6 +152,7 @@ def _document(entry: Named) -> dict[str, Any]:
         "name": entry.name,
         "uid": entry.uid,
         "circuit": entry.circuit.digest,
+        "flavour": entry.circuit.flavour,
         "curve": shape.curve,
         "rows": shape.rows,
         "num_vars": shape.num_vars,
@@ -182,7 +188,7 @@ def _entry(document: dict[str, Any]) -> Named:
     return Named(
         document["name"],
         document["uid"],
-        CircuitRef(_digest(document["circuit"]), shape),
+        CircuitRef(_digest(document["circuit"]), shape, Flavour(document.get("flavour", Flavour.SNARKJS))),
         document["size_bytes"],
         PointChecks(document["points"]),
         None if document["program"] is None else _digest(document["program"]),

@@ -15,7 +15,7 @@ from cuzkd.ipc.requests import (
     Status,
     WorkerStatus,
 )
-from cuzkd.model import JobState
+from cuzkd.model import Flavour, JobState
 from cuzkd.tables import count, document, duration, facts, size, table
 
 ACTIVE_SHOWN = 20
@@ -23,6 +23,12 @@ FINISHED_SHOWN = 5
 _POINTS = {
     PointChecks.FULL: "checked: on the curve and in the subgroup",
     PointChecks.CURVE: "checked: on the curve; not whether they are in the subgroup",
+}
+
+
+_FLAVOURS = {
+    Flavour.SNARKJS: "snarkjs: its proofs are proof.json files",
+    Flavour.BELLPERSON: "bellperson: its proofs are 192 bytes each, in proof.bin",
 }
 
 
@@ -56,12 +62,13 @@ def status(report: Status, named: Sequence[CircuitInfo] = (), own_uid: int | Non
 def circuits(infos: Sequence[CircuitInfo], own_uid: int | None = None) -> str:
     """Named circuits as a table, other users' than `own_uid`'s by uid and name, as an operator names them."""
     return table(
-        ("NAME", "CIRCUIT", "CURVE", "ROWS", "SIZE", "POINTS", "FROM", "KEY", "JOBS"),
+        ("NAME", "CIRCUIT", "CURVE", "FLAVOUR", "ROWS", "SIZE", "POINTS", "FROM", "KEY", "JOBS"),
         [
             (
                 info.name if own_uid in (None, info.uid) else f"{info.uid}/{info.name}",
                 info.circuit.digest[: render_jobs.DIGEST_SHOWN],
                 str(info.circuit.shape.curve),
+                str(info.circuit.flavour),
                 f"{info.circuit.shape.rows:,}",
                 size(info.size_bytes),
                 str(info.points),
@@ -81,6 +88,7 @@ def circuit(info: CircuitInfo) -> str:
         ("name", info.name),
         ("circuit", info.circuit.digest),
         ("curve", str(shape.curve)),
+        ("flavour", _FLAVOURS[info.circuit.flavour]),
         (
             "shape",
             f"{shape.rows:,} rows, {shape.num_vars:,} wires, {count(shape.num_public, 'public input')}, "
@@ -105,8 +113,9 @@ def circuit_line(info: CircuitInfo) -> str:
     """One circuit in a line, as it was added."""
     shape = info.circuit.shape
     how = "found compiled" if info.found else "compiled"
+    whose = ", bellperson's key" if info.circuit.flavour is Flavour.BELLPERSON else ""
     return (
-        f"{shape.rows:,} rows over {shape.curve}, {count(shape.num_public, 'public input')}, "
+        f"{shape.rows:,} rows over {shape.curve}{whose}, {count(shape.num_public, 'public input')}, "
         f"{size(info.size_bytes)}; {how}, points checked: {info.points}"
     )
 

@@ -51,7 +51,7 @@ from cuzkd.reply import Reply
 from cuzkd.uploads import Uploads
 
 _NAME_CHARS = 255
-_CIRCUIT_FILES = 3  # zkey, wasm, r1cs
+_CIRCUIT_FILES = 4  # params, vk, matrices or r1cs, wasm
 
 CircuitRequest = CircuitList | CircuitShow | CircuitRemove | CircuitPreload | CircuitEvict
 Request = (
@@ -92,9 +92,13 @@ class Files:
     wasm: Attachment | None
     r1cs: Attachment | None
     payloads: tuple[Attachment, ...] = ()
+    params: Attachment | None = None
+    vk: Attachment | None = None
+    matrices: Attachment | None = None
 
     def __iter__(self) -> Iterator[Attachment]:
-        yield from (file for file in (self.zkey, self.wasm, self.r1cs) if file is not None)
+        key = (self.zkey, self.params, self.vk, self.matrices)
+        yield from (file for file in (*key, self.wasm, self.r1cs) if file is not None)
         yield from self.payloads
 
     def __len__(self) -> int:
@@ -249,12 +253,13 @@ class Server:
         if bool(message.witnesses) == bool(message.inputs):
             raise BadRequest("a job has witnesses or inputs")
         payloads = message.witnesses or message.inputs
-        files = _files(connection, message.zkey, message.wasm, message.r1cs, payloads)
+        files = _files(connection, message, payloads)
         self._service.submit(message, files, connection.new_reply(request_id))
         _taken(connection, files)
 
     def _add_circuit(self, connection: Connection, message: CircuitAdd, request_id: int) -> None:
-        files = _files(connection, message.zkey, message.wasm, message.r1cs)
+        _require_one_key(message)
+        files = _files(connection, message)
         self._service.add_circuit(message, files, connection.new_reply(request_id))
         _taken(connection, files)
 
@@ -266,23 +271,38 @@ def _require_right(connection: Connection, message: Message) -> None:
         raise Forbidden(f"it is for operators {right}")
 
 
-def _files(
-    connection: Connection,
-    zkey: int | None,
-    wasm: int | None,
-    r1cs: int | None,
-    payloads: tuple[int, ...] = (),
-) -> Files:
-    """The attached files of these indices; `BadRequest` when one is used twice or is not there."""
+def _require_one_key(message: CircuitAdd) -> None:
+    of_bellperson = [message.params is not None, message.vk is not None]
+    if message.zkey is not None:
+        if any(of_bellperson) or message.matrices is not None:
+            raise BadRequest("a circuit has a zkey, or params with vk and matrices")
+    elif not all(of_bellperson) or (message.r1cs is None) == (message.matrices is None):
+        raise BadRequest("a circuit has a zkey, or params and vk with either an r1cs or recorded matrices")
+
+
+def _files(connection: Connection, message: JobSubmit | CircuitAdd, payloads: tuple[int, ...] = ()) -> Files:
+    """The attached files that a request names; `BadRequest` when one is named twice or is not there."""
     attached = connection.attached
-    wanted = [index for index in (zkey, wasm, r1cs, *payloads) if index is not None]
+    params = vk = matrices = None
+    if isinstance(message, CircuitAdd):
+        params, vk, matrices = message.params, message.vk, message.matrices
+    of_circuit = (message.zkey, message.wasm, message.r1cs, params, vk, matrices)
+    wanted = [index for index in (*of_circuit, *payloads) if index is not None]
     if len(set(wanted)) != len(wanted) or not all(0 <= index < len(attached) for index in wanted):
         raise BadRequest(f"a request takes different ones of the {len(attached)} files attached before it")
 
     def of(index: int | None) -> Attachment | None:
         return None if index is None else attached[index]
 
-    return Files(of(zkey), of(wasm), of(r1cs), tuple(attached[index] for index in payloads))
+    return Files(
+        zkey=of(message.zkey),
+        wasm=of(message.wasm),
+        r1cs=of(message.r1cs),
+        payloads=tuple(attached[index] for index in payloads),
+        params=of(params),
+        vk=of(vk),
+        matrices=of(matrices),
+    )
 
 
 def _taken(connection: Connection, files: Files) -> None:

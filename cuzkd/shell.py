@@ -168,16 +168,22 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def add_verify_arguments(command: argparse.ArgumentParser) -> None:
     """The files of `verify`, the same in `cuzkctl` and `cuzkd`."""
-    command.add_argument("--vkey", required=True, metavar="F", help="verification_key.json")
-    command.add_argument("--proof", required=True, metavar="F", help="proof.json")
-    command.add_argument("--public", required=True, metavar="F", help="public.json")
+    key = command.add_mutually_exclusive_group(required=True)
+    key.add_argument("--vkey", metavar="F", help="verification_key.json")
+    key.add_argument("--vk", metavar="F", help="bellperson's verifying key; the proof is proof.bin then")
+    command.add_argument("--proof", required=True, metavar="F", help="proof.json, or proof.bin with --vk")
+    command.add_argument(
+        "--public", required=True, metavar="F", nargs="+", help="public.json; with --vk, one for each proof"
+    )
     add_json(command)
 
 
 def add_circuit_files(command: argparse.ArgumentParser) -> None:
     """What may come beside a key file."""
     command.add_argument("--wasm", metavar="F", help="the circuit's program, to prove from inputs")
-    command.add_argument("--r1cs", metavar="F", help="the circuit's constraints, to name those that fail")
+    command.add_argument(
+        "--r1cs", metavar="F", help="the circuit's constraints; with a zkey, to name those that fail"
+    )
     command.add_argument(
         "--points",
         choices=[str(choice) for choice in PointChecks],
@@ -229,19 +235,19 @@ def output_directory(path: str) -> str:
     return path
 
 
-def write_all(texts: Mapping[str, str]) -> None:
+def write_all(contents: Mapping[str, str | bytes]) -> None:
     """Write every file whole or none at all: each is complete beside its name before the first is renamed.
 
     `UsageError`, with the file's name, when one cannot be written.
     """
-    staged = {path: _beside(path) for path in texts}
+    staged = {path: _beside(path) for path in contents}
     try:
-        for path, text in texts.items():
+        for path, content in contents.items():
             with writing(path):
                 if os.path.isdir(path):
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-                with open(staged[path], "x", encoding="utf-8") as file:
-                    file.write(text)
+                with open(staged[path], "xb") as file:
+                    file.write(content if isinstance(content, bytes) else content.encode())
         for path, complete in staged.items():
             with writing(path):
                 os.replace(complete, path)

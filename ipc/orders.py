@@ -68,6 +68,21 @@ class Compile(Message):
     points: PointChecks
 
 
+@message(93, max_bytes=1 << 14, descriptors=3)
+class CompileBellperson(Message):
+    """To ingest, with a descriptor for each name: validate a bellperson key with its circuit's matrices and compile it.
+
+    `recorded` says that the matrices are recorded ones, not an `.r1cs`.
+    """
+
+    ticket: int
+    params: str
+    vk: str
+    matrices: str
+    recorded: bool
+    points: PointChecks
+
+
 @message(69)
 class Compiled(Message):
     """From ingest: the circuit, its size on disk, what was checked of its points; `found` when it had been there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from cuzkd.ipc.messages import MAX_DESCRIPTORS, MAX_FRAME_BYTES, Failure, Message, message
-from cuzkd.model import MAX_PARTITIONS, CircuitRef, Curve, JobState, PartitionId, Phase, Role
+from cuzkd.model import MAX_PARTITIONS, CircuitRef, Curve, Flavour, JobState, PartitionId, Phase, Role
 from cuzkd.records import record
 
 
@@ -126,12 +126,16 @@ class JobWait(Message):
 
 @message(23)
 class JobResult(Message):
-    """The job is done; one `PartitionResult` a partition follows, in order, with the same request id."""
+    """The job is done; one `PartitionResult` a partition follows, in order, with the same request id.
+
+    `flavour` says whose key it was, and so whose verifiers the proofs are for.
+    """
 
     job: int
     curve: Curve
     partitions: int
     seconds: float
+    flavour: Flavour = Flavour.SNARKJS
 
 
 @message(26, max_bytes=MAX_FRAME_BYTES)
@@ -239,22 +243,28 @@ class Residency(enum.StrEnum):
 class CircuitAdd(Message):
     """Validate and compile the attached files (indices) and give them a name, one a uid's own.
 
-    A name has letters, digits, `.`, `_` and `-`. Where a name is asked for, `UID/NAME` means another user's, which
-    is for operators. Adding the same key again under its name is no error and replaces its wasm and r1cs if given.
+    The key is a `zkey`, with an `r1cs` if need be; or bellperson's `params` and `vk` with the circuit's matrices,
+    which are an `r1cs` or recorded (`matrices`). A name has letters, digits, `.`, `_` and `-`. Where a name is asked
+    for, `UID/NAME` means another user's, which is for operators. Adding the same key again under its name is no error
+    and replaces its wasm and r1cs if given.
     """
 
     name: str
-    zkey: int
+    zkey: int | None
     wasm: int | None
     r1cs: int | None
     points: PointChecks
     progress: bool
+    params: int | None = None
+    vk: int | None = None
+    matrices: int | None = None
 
 
 @message(33)
 class CircuitInfo(Message):
     """A named circuit. `size_bytes` is what its compiled key takes on disk, `hits` how many jobs have used the name
-    since the daemon's start; `found`, in the answer to `CircuitAdd`, that nothing had to be compiled.
+    since the daemon's start; `r1cs` says that witnesses are held to every constraint, `found`, in the answer to
+    `CircuitAdd`, that nothing had to be compiled.
     """
 
     name: str

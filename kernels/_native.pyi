@@ -2,6 +2,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Limbs = npt.NDArray[np.uint64]
+_Matrix = tuple[_Limbs, npt.NDArray[np.uint32], npt.NDArray[np.uint32], _Limbs]
 
 arithmetic: str
 
@@ -29,9 +30,17 @@ def pairing(curve: str, p: _Limbs, q: _Limbs, out: _Limbs) -> None: ...
 def product_is_one(curve: str, p: _Limbs, q: _Limbs) -> bool: ...
 
 # bind_bulk.cpp
-def ntt(curve: str, values: _Limbs, inverse: bool, threads: int) -> None: ...
-def odd_coset_quotient(
-    curve: str, a: _Limbs, b: _Limbs, c: _Limbs, log_domain: int, out: _Limbs, scratch: _Limbs, threads: int
+def ntt(curve: str, values: _Limbs, inverse: bool, bellperson: bool, threads: int) -> None: ...
+def quotient(
+    curve: str,
+    a: _Limbs,
+    b: _Limbs,
+    c: _Limbs,
+    log_domain: int,
+    out: _Limbs,
+    scratch: _Limbs,
+    bellperson: bool,
+    threads: int,
 ) -> None: ...
 def check_csr(
     curve: str,
@@ -52,6 +61,17 @@ def evaluate(
     out: _Limbs,
     threads: int,
 ) -> None: ...
+def evaluate_constraints(
+    curve: str,
+    a: _Matrix,
+    b: _Matrix,
+    c: _Matrix | None,
+    z: _Limbs,
+    out_a: _Limbs,
+    out_b: _Limbs,
+    out_c: _Limbs,
+    threads: int,
+) -> int | None: ...
 def hadamard(curve: str, a: _Limbs, b: _Limbs, out: _Limbs, threads: int) -> None: ...
 def msm(curve: str, g2: bool, bases: _Limbs, scalars: _Limbs, out: _Limbs, threads: int) -> None: ...
 def give_back_memory() -> None: ...
@@ -74,4 +94,10 @@ def r1cs_fill(
 def dictionary_new() -> object: ...
 def dictionary_code(dictionary: object, values: _Limbs, codes: npt.NDArray[np.uint32]) -> int: ...
 def dictionary_values(dictionary: object, first: int, out: _Limbs) -> None: ...
-def fixed_base(curve: str, g2: bool, scalars: _Limbs, out: _Limbs, threads: int) -> None: ...
+def fixed_base(curve: str, g2: bool, base: _Limbs, scalars: _Limbs, out: _Limbs, threads: int) -> None: ...
+def read_uncompressed(
+    curve: str, g2: bool, data: npt.NDArray[np.uint8], out: _Limbs, threads: int
+) -> tuple[int, int] | None: ...
+def write_uncompressed(
+    curve: str, g2: bool, points: _Limbs, out: npt.NDArray[np.uint8], threads: int
+) -> None: ...

@@ -82,7 +82,8 @@ def evaluate(curve: Curve, matrix: Csr, z: Array, out: Array, *, threads: int) -
     and for an index out of range, after which `out` holds anything; `check_csr` finds it beforehand and
     says where.
 
-    Coefficients 1 and -1 cost an addition, all others a product. Threads share the entries evenly.
+    Coefficients 1 and -1 cost an addition, and so do values 0 and 1; all else a product. Threads share the entries
+    evenly.
     """
     _require_csr(matrix)
     require_scalars(z)
@@ -92,6 +93,41 @@ def evaluate(curve: Curve, matrix: Csr, z: Array, out: Array, *, threads: int) -
     if np.may_share_memory(out, z):
         raise ValueError("out overlaps z")
     native.evaluate(curve.value, matrix.row_ptr, matrix.cols, matrix.coeffs, matrix.values, z, out, threads)
+
+
+def evaluate_constraints(
+    curve: Curve,
+    a: Csr,
+    b: Csr,
+    c: Csr | None,
+    z: Array,
+    out: tuple[Array, Array, Array],
+    *,
+    threads: int,
+) -> int | None:
+    """Write A·z, B·z and C·z into the three arrays `out`, (rows, 4) each, and give the first row that z breaks.
+
+    That is the first where the third is not the product of the others. C may have fewer rows than A and B: the others
+    are zero. Without C the third array becomes the products, and None is returned. Arrays and errors are as in
+    `evaluate`; one sweep, so it costs less than three.
+    """
+    require_scalars(z)
+    if not z.flags.c_contiguous:
+        raise ValueError("z is contiguous")
+    if b.rows != a.rows or (c is not None and c.rows > a.rows):
+        raise ValueError(f"A has {a.rows} rows, B {b.rows}, C {c.rows if c is not None else 'none'}")
+    for vector in out:
+        _require_written(vector, a.rows)
+        if np.may_share_memory(vector, z):
+            raise ValueError("out overlaps z")
+    return native.evaluate_constraints(
+        curve.value, _arrays(a), _arrays(b), None if c is None else _arrays(c), z, *out, threads
+    )
+
+
+def _arrays(matrix: Csr) -> tuple[Array, npt.NDArray[np.uint32], npt.NDArray[np.uint32], Array]:
+    _require_csr(matrix)
+    return matrix.row_ptr, matrix.cols, matrix.coeffs, matrix.values
 
 
 def hadamard(curve: Curve, a: Array, b: Array, out: Array, *, threads: int) -> None:
@@ -104,6 +140,21 @@ def hadamard(curve: Curve, a: Array, b: Array, out: Array, *, threads: int) -> N
     if len(b) != len(a):
         raise ValueError(f"a has {len(a)} rows and b {len(b)}")
     native.hadamard(curve.value, a, b, out, threads)
+
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def first_broken(curve: Curve, a: Array, b: Array, c: Array, *, threads: int) -> int | None:
+    """The first row where a∘b is not c, (n, 4) arrays of Montgomery elements; in pieces, without a fourth vector."""
+    product = np.empty((min(_ROWS_AT_ONCE, len(a)), 4), dtype=np.uint64)
+    for start in range(0, len(a), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        piece = product[: len(a[rows])]
+        hadamard(curve, a[rows], b[rows], piece, threads=threads)
+        if not np.array_equal(piece, c[rows]):
+            return start + int((piece != c[rows]).any(axis=1).argmax())
+    return None
 
 
 def _require_csr(matrix: Csr) -> None:

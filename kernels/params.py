@@ -20,13 +20,17 @@ Fp2 = tuple[int, int]
 SCALAR_LIMBS = 4
 """64-bit limbs of a scalar, on both curves."""
 
+BELLPERSON_NON_RESIDUE = 7
+"""What bellperson's roots of unity and cosets are powers of."""
+
 
 @dataclass(frozen=True, slots=True)
 class CurveParams:
     """One pairing curve y² = x³ + b over Fq, its twist y² = x³ + b2 over Fq2 = Fq[u]/(u² + 1), and Fr.
 
     The tower is Fq6 = Fq2[v]/(v³ - xi), Fq12 = Fq6[w]/(w² - v). `twist_is_d` tells b2 = b / xi (D) from b·xi (M).
-    Integers are canonical; a "root" is `non_residue` to the power (r - 1) / 2^two_adicity.
+    Integers are canonical; `root` is `non_residue` to the power (r - 1) / 2^two_adicity, as snarkjs has it, and
+    `bellperson_root` is 7 to that power: the same domains in another order.
     """
 
     name: str
@@ -46,6 +50,7 @@ class CurveParams:
     two_adicity: int
     non_residue: int
     root: int
+    bellperson_root: int
 
     @property
     def radix_q(self) -> int:
@@ -113,6 +118,7 @@ def _bn254() -> CurveParams:
         two_adicity=two_adicity,
         non_residue=5,
         root=root,
+        bellperson_root=_root_of_unity(r, BELLPERSON_NON_RESIDUE)[1],
     )
 
 
@@ -152,6 +158,7 @@ def _bls12_381() -> CurveParams:
         two_adicity=two_adicity,
         non_residue=5,
         root=root,
+        bellperson_root=_root_of_unity(r, BELLPERSON_NON_RESIDUE)[1],
     )
 
 
@@ -216,7 +223,7 @@ def _function(name: str, values: list[int]) -> str:
     )
 
 
-def _field_struct(name: str, modulus: int, limbs: int, root: tuple[int, int] | None) -> Iterator[str]:
+def _field_struct(name: str, modulus: int, limbs: int, roots: tuple[int, int, int] | None) -> Iterator[str]:
     radix = 1 << (64 * limbs)
     yield f"struct {name} {{\n"
     yield f"    static constexpr unsigned LIMBS32 = {2 * limbs};\n"
@@ -225,9 +232,10 @@ def _field_struct(name: str, modulus: int, limbs: int, root: tuple[int, int] | N
     yield _function("modulus", limbs_of(modulus, limbs))
     yield _function("one", limbs_of(radix % modulus, limbs))
     yield _function("r_squared", limbs_of(radix * radix % modulus, limbs))
-    if root is not None:
-        yield f"    static constexpr unsigned TWO_ADICITY = {root[0]};\n"
-        yield _function("root", limbs_of(root[1] * radix % modulus, limbs))
+    if roots is not None:
+        yield f"    static constexpr unsigned TWO_ADICITY = {roots[0]};\n"
+        yield _function("root", limbs_of(roots[1] * radix % modulus, limbs))
+        yield _function("bellperson_root", limbs_of(roots[2] * radix % modulus, limbs))
     yield "};\n\n"
 
 
@@ -266,7 +274,9 @@ def header() -> str:
     ]
     for p in PARAMS.values():
         parts += _field_struct(f"{p.name}FqParams", p.q, p.limbs, None)
-        parts += _field_struct(f"{p.name}FrParams", p.r, SCALAR_LIMBS, (p.two_adicity, p.root))
+        parts += _field_struct(
+            f"{p.name}FrParams", p.r, SCALAR_LIMBS, (p.two_adicity, p.root, p.bellperson_root)
+        )
         parts += _curve_struct(p)
     parts.append("}  // namespace cuzkd\n")
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""The quotient of a Groth16 proof, in the form that snarkjs keys take."""
+"""The quotient of a Groth16 proof: values at the odd coset for snarkjs keys, coefficients for bellperson's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy.typing as npt
 from cuzkd.kernels import native
 from cuzkd.kernels.field import require_scalars
 from cuzkd.kernels.params import PARAMS, SCALAR_LIMBS
-from cuzkd.model import Curve
+from cuzkd.model import Curve, Flavour
 
 Array = npt.NDArray[np.uint64]
 
 SCRATCH_VECTORS = 2
-"""Vectors of the domain's size that `odd_coset_quotient` needs beside `out`."""
+"""Vectors of the domain's size that a quotient needs beside `out`."""
 
 
 def odd_coset_quotient(
@@ -38,6 +38,39 @@ def odd_coset_quotient(
     `scratch` overlap none of the others. ValueError for other arrays, and where the field has no 2n-th root
     of unity (log_domain = 28 on BN254, 32 on BLS12-381). Six transforms of size n, without bit reversals.
     """
+    _quotient(curve, a, b, c, log_domain, out, scratch, Flavour.SNARKJS, threads)
+
+
+def monomial_quotient(
+    curve: Curve,
+    a: Array,
+    b: Array,
+    c: Array,
+    log_domain: int,
+    out: Array,
+    scratch: Array | None = None,
+    *,
+    threads: int,
+) -> None:
+    """Write the coefficients h_0 … h_(n-1), canonical, of h = (A·B - C)/(X^n - 1) into `out` (n, 4).
+
+    The arrays are those of `odd_coset_quotient`, but row i stands at the power i of bellperson's root. Where
+    a·b = c on all rows, h_(n-1) is zero: a bellperson key has no base for it. Seven transforms of size n.
+    """
+    _quotient(curve, a, b, c, log_domain, out, scratch, Flavour.BELLPERSON, threads)
+
+
+def _quotient(
+    curve: Curve,
+    a: Array,
+    b: Array,
+    c: Array,
+    log_domain: int,
+    out: Array,
+    scratch: Array | None,
+    flavour: Flavour,
+    threads: int,
+) -> None:
     two_adicity = PARAMS[curve].two_adicity
     if not 0 <= log_domain < two_adicity:
         raise ValueError(
@@ -55,7 +88,9 @@ def odd_coset_quotient(
     written = (out, scratch)
     if any(np.may_share_memory(w, x) for w in written for x in (a, b, c)) or np.may_share_memory(*written):
         raise ValueError("out and scratch overlap another array")
-    native.odd_coset_quotient(curve.value, a, b, c, log_domain, out, scratch[: SCRATCH_VECTORS * n], threads)
+    bellperson = flavour is Flavour.BELLPERSON
+    used = scratch[: SCRATCH_VECTORS * n]
+    native.quotient(curve.value, a, b, c, log_domain, out, used, bellperson, threads)
 
 
 def _check_vectors(a: Array, b: Array, c: Array, n: int) -> None:

@@ -12,13 +12,14 @@ from oracle import public_inputs
 
 from cuzkd.errors import BootFailed
 from cuzkd.formats.compiled import CompiledCircuit
+from cuzkd.formats.wtns_writer import write_wtns
 from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.gpu import known_answer
 from cuzkd.gpu.device import Point, Query
 from cuzkd.gpu.host import HostDevice, HostKey, HostUpload
 from cuzkd.model import Curve
 from cuzkd.setup.proving_key import make_proving_key
-from cuzkd.setup.workloads import Workload, make_instance, write_wtns
+from cuzkd.setup.workloads import Workload, make_instance
 from cuzkd.vectors import Vectors
 
 

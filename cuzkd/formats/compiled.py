@@ -25,9 +25,9 @@ from cuzkd.formats import jsontext
 from cuzkd.ipc.requests import PointChecks
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.evaluate import Csr, check_csr
-from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, VerifyingKey
+from cuzkd.model import G1, G2, PAGE_BYTES, CircuitRef, CircuitShape, Curve, Flavour, VerifyingKey
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.bin"
 
@@ -56,7 +56,7 @@ class ArrayPlace:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What manifest.json says; `key_bytes` is the size of the key file, `points` what was checked of its points."""
+    """What manifest.json says; `key_bytes` is the size of the key's files, `points` what was checked of its points."""
 
     ref: CircuitRef
     key_bytes: int
@@ -73,18 +73,27 @@ class Manifest:
         return self.points in (points, PointChecks.FULL)
 
 
-def point_shapes(shape: CircuitShape) -> dict[str, tuple[int, int]]:
-    """Shape of every array of points: (points, 64-bit limbs of one)."""
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How many wires have a base in the queries A and B of a bellperson key, which leaves out those at infinity."""
+
+    a: int
+    b: int
+
+
+def point_shapes(shape: CircuitShape, density: Density | None = None) -> dict[str, tuple[int, int]]:
+    """Shape of every array of points, (points, 64-bit limbs of one); `density` for a bellperson key only."""
     g1 = shape.curve.coordinate_bytes // 4
     g2 = 2 * g1
     private = shape.num_vars - shape.num_public - 1
+    in_a, in_b = (density.a, density.b) if density else (shape.num_vars, shape.num_vars)
     return {
         "ic": (shape.num_public + 1, g1),
-        "a": (shape.num_vars, g1),
-        "b1": (shape.num_vars, g1),
-        "b2": (shape.num_vars, g2),
+        "a": (in_a, g1),
+        "b1": (in_b, g1),
+        "b2": (in_b, g2),
         "c": (private, g1),
-        "h": (shape.domain_size, g1),
+        "h": (shape.domain_size - 1 if density else shape.domain_size, g1),
         **dict.fromkeys(("alpha1", "beta1", "delta1"), (1, g1)),
         **dict.fromkeys(("beta2", "gamma2", "delta2"), (1, g2)),
     }
@@ -96,6 +105,10 @@ class CompiledCircuit:
     Points are affine Montgomery in little-endian limbs, uint64; zeros are infinity. In G1 (n, 2L): `ic`, `a`,
     `b1`, `c`, `h`, and one each `alpha1`, `beta1`, `delta1`; in G2 (n, 4L): `b2`, and one each `beta2`,
     `gamma2`, `delta2`. `points` says what was checked of them.
+
+    In the snarkjs flavour `a`, `b1` and `b2` have a base for each wire, and `h` one for each value of the quotient at
+    the odd coset. In the bellperson flavour they have one for each wire of `a_wires` and `b_wires` (uint32, rising),
+    `h` one for each coefficient of the quotient, and there is a matrix C.
     """
 
     ic: Array
@@ -114,10 +127,21 @@ class CompiledCircuit:
     def __init__(self, path: Path, manifest: Manifest, arrays: dict[str, Array]) -> None:
         self.path = path
         self.ref = manifest.ref
+        self.flavour = manifest.ref.flavour
         self.points = manifest.points
         for name in point_shapes(self.ref.shape):
             setattr(self, name, arrays[name])
         self._arrays = arrays
+
+    @cached_property
+    def a_wires(self) -> Array | None:
+        """Which wire each base of A is for, their numbers checked; None in the snarkjs flavour: all in turn."""
+        return self._wires("a")
+
+    @cached_property
+    def b_wires(self) -> Array | None:
+        """The same of B1 and B2."""
+        return self._wires("b")
 
     @classmethod
     def open(cls, path: Path) -> CompiledCircuit:
@@ -146,10 +170,24 @@ class CompiledCircuit:
         return self._matrix("b")
 
     @cached_property
+    def matrix_c(self) -> Csr | None:
+        """C by rows, checked like A; None in the snarkjs flavour, whose keys do not have it."""
+        return None if self.flavour is Flavour.SNARKJS else self._matrix("c")
+
+    @cached_property
     def vkey(self) -> VerifyingKey:
         """The verifying key, in canonical coordinates."""
         points = (self.alpha1, self.beta2, self.gamma2, self.delta2, self.ic)
         return verifying_key(self.ref.shape.curve, *points)
+
+    def _wires(self, query: str) -> Array | None:
+        if self.flavour is Flavour.SNARKJS:
+            return None
+        wires = self._arrays[f"{query}.wires"]
+        bad = wires >= self.ref.shape.num_vars
+        if bad.any():
+            raise _damaged(self.path, f"{query}.wires[{int(bad.argmax())}] is out of bounds")
+        return wires
 
     def _matrix(self, name: str) -> Csr:
         matrix = Csr(
@@ -251,8 +289,9 @@ def _parse(document: dict[str, Any]) -> Manifest:
         )
         for name, place in document["arrays"].items()
     }
-    _check_arrays(shape, arrays)
-    ref = CircuitRef(str(document["digest"]), shape)
+    flavour = Flavour(document["flavour"])
+    _check_arrays(shape, flavour, arrays)
+    ref = CircuitRef(str(document["digest"]), shape, flavour)
     key_bytes = _bounded(document["key_bytes"], 0, 1 << 62)
     return Manifest(ref, key_bytes, PointChecks(document["points"]), arrays)
 
@@ -263,12 +302,22 @@ def _bounded(value: object, least: int, end: int) -> int:
     return value
 
 
-def _check_arrays(shape: CircuitShape, arrays: dict[str, ArrayPlace]) -> None:
+def matrices_of(flavour: Flavour) -> str:
+    """The matrices that a compiled circuit holds: `ab`, or `abc`."""
+    return "ab" if flavour is Flavour.SNARKJS else "abc"
+
+
+def _check_arrays(shape: CircuitShape, flavour: Flavour, arrays: dict[str, ArrayPlace]) -> None:
     """ValueError unless the table has exactly the arrays of a circuit of this shape."""
     expected: dict[str, tuple[str, tuple[int, ...]]]
-    expected = {name: ("<u8", extents) for name, extents in point_shapes(shape).items()}
+    density = None
+    if flavour is Flavour.BELLPERSON:
+        density = Density(*(arrays[f"{query}.wires"].shape[0] for query in "ab"))
+    expected = {name: ("<u8", extents) for name, extents in point_shapes(shape, density).items()}
+    if density is not None:
+        expected["a.wires"], expected["b.wires"] = ("<u4", (density.a,)), ("<u4", (density.b,))
     expected["values"] = ("<u8", (arrays["values"].shape[0], 4))
-    for matrix in ("a", "b"):
+    for matrix in matrices_of(flavour):
         entries = arrays[f"{matrix}.cols"].shape[:1]
         expected[f"{matrix}.row_ptr"] = ("<u8", (shape.rows + 1,))
         expected[f"{matrix}.cols"] = ("<u4", entries)

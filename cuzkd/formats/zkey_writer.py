@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from cuzkd.formats.points import PointSource
 from cuzkd.formats.zkey import (
     COEFFICIENT,
     FORMAT,
@@ -38,7 +39,7 @@ _ROWS_AT_ONCE = 1 << 18
 class ProvingKey:
     """A Groth16 key: points affine Montgomery, (n, 2L) uint64 in G1 and (n, 4L) in G2; matrices by rows.
 
-    `matrix_a` includes the binding rows. Single points have shape (1, …).
+    `matrix_a` includes the binding rows. Single points have shape (1, …); queries come piece by piece.
     """
 
     curve: Curve
@@ -53,12 +54,12 @@ class ProvingKey:
     beta2: Points
     gamma2: Points
     delta2: Points
-    ic: Points
-    a: Points
-    b1: Points
-    b2: Points
-    c: Points
-    h: Points
+    ic: PointSource
+    a: PointSource
+    b1: PointSource
+    b2: PointSource
+    c: PointSource
+    h: PointSource
 
 
 def _header(key: ProvingKey) -> bytes:
@@ -115,22 +116,23 @@ def write_zkey(out: BinaryIO, key: ProvingKey, note: str) -> None:
     coefficients_bytes = 4 + COEFFICIENT.itemsize * (len(key.matrix_a.cols) + len(key.matrix_b.cols))
     _section(out, SECTION_PROTOCOL, struct.pack("<I", GROTH16))
     _section(out, SECTION_HEADER, _header(key))
-    _section(out, SECTION_IC, key.ic.tobytes())
+    _query(out, SECTION_IC, key.ic, key.alpha1.nbytes)
     out.write(struct.pack("<IQ", SECTION_COEFFICIENTS, coefficients_bytes))
     for chunk in _coefficients(key):
         out.write(chunk)
-    queries = {
-        SECTION_A: key.a,
-        SECTION_B1: key.b1,
-        SECTION_B2: key.b2,
-        SECTION_C: key.c,
-        SECTION_H: key.h,
-    }
-    for number, points in queries.items():
-        out.write(struct.pack("<IQ", number, points.nbytes))
-        for begin in range(0, len(points), _ROWS_AT_ONCE):
-            out.write(np.ascontiguousarray(points[begin : begin + _ROWS_AT_ONCE]).tobytes())
+    g1, g2 = key.alpha1.nbytes, key.beta2.nbytes
+    _query(out, SECTION_A, key.a, g1)
+    _query(out, SECTION_B1, key.b1, g1)
+    _query(out, SECTION_B2, key.b2, g2)
+    _query(out, SECTION_C, key.c, g1)
+    _query(out, SECTION_H, key.h, g1)
     _section(out, SECTION_CONTRIBUTIONS, _contributions(key, note))
+
+
+def _query(out: BinaryIO, number: int, points: PointSource, point_bytes: int) -> None:
+    out.write(struct.pack("<IQ", number, points.count * point_bytes))
+    for piece in points.pieces():
+        out.write(piece.data if piece.size else b"")
 
 
 def _section(out: BinaryIO, number: int, payload: bytes) -> None:

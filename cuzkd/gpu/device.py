@@ -34,7 +34,7 @@ class Upload(Protocol):
     """One partition's vectors on the device. Stages run in the order of the methods here."""
 
     def quotient(self) -> None:
-        """Compute the quotient's values at the odd coset and keep them as the scalars of `Query.H`."""
+        """Compute what the key's flavour wants of the quotient and keep it as the scalars of `Query.H`."""
 
     def msm(self, query: Query) -> Point:
         """The sum of this query's bases times their scalars."""

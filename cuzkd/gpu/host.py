@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from cuzkd.formats.compiled import CompiledCircuit
 from cuzkd.gpu.device import Point, Query
 from cuzkd.kernels.curve import Group
 from cuzkd.kernels.msm import give_back_memory, msm
-from cuzkd.kernels.quotient import SCRATCH_VECTORS, odd_coset_quotient
-from cuzkd.model import PAGE_BYTES
+from cuzkd.kernels.quotient import SCRATCH_VECTORS, monomial_quotient, odd_coset_quotient
+from cuzkd.model import PAGE_BYTES, Flavour
 from cuzkd.pulse import PULSE
 from cuzkd.vectors import LIMBS, Scalars, Vectors
 
@@ -30,6 +31,7 @@ class HostDevice:
         self.name = f"{_processor_name()}, {threads} threads"
         self.threads = threads
         self._work = np.empty((0, LIMBS), dtype=np.uint64)
+        self._gathered = np.empty((0, LIMBS), dtype=np.uint64)
 
     def register(self, segment: str, memory: memoryview) -> bool:
         """Nothing to lock: the processor reads pageable memory at full speed."""
@@ -45,6 +47,8 @@ class HostDevice:
         rows = circuit.ref.shape.domain_size * (1 + SCRATCH_VECTORS)
         if len(self._work) < rows:
             self._work = np.empty((rows, LIMBS), dtype=np.uint64)
+        if circuit.flavour is Flavour.BELLPERSON and len(self._gathered) < len(circuit.a):
+            self._gathered = np.empty((len(circuit.a), LIMBS), dtype=np.uint64)
         for points in (circuit.a, circuit.b1, circuit.b2, circuit.c, circuit.h):
             points.reshape(-1)[:: PAGE_BYTES // points.itemsize].sum()
             PULSE.step()
@@ -53,6 +57,14 @@ class HostDevice:
     def quotient_space(self, domain_size: int) -> tuple[Scalars, Scalars]:
         """Where the quotient is made, and its scratch; one partition at a time."""
         return self._work[:domain_size], self._work[domain_size : (1 + SCRATCH_VECTORS) * domain_size]
+
+    def gathered(self, z: Scalars, wires: npt.NDArray[np.uint32]) -> Scalars:
+        """The values of these wires, where the next call puts its own; for a query that has bases for some only."""
+        if len(self._gathered) < len(wires):
+            self._gathered = np.empty((len(wires), LIMBS), dtype=np.uint64)
+        out = self._gathered[: len(wires)]
+        # With any other mode take makes a copy first; the wires were checked when the circuit was mapped.
+        return np.take(z, wires, axis=0, out=out, mode="clip")
 
 
 class HostKey:
@@ -82,11 +94,12 @@ class HostUpload:
         self._quotient: Scalars | None = None
 
     def quotient(self) -> None:
-        """p_i = a_i b_i - c_i at the odd points of the doubled domain, as the H bases of a snarkjs key take it."""
-        vectors, shape = self._held(), self._key.circuit.ref.shape
-        device = self._key.device
+        """What the H bases take: a_i b_i - c_i at the odd points of the doubled domain, or h's coefficients."""
+        vectors, circuit = self._held(), self._key.circuit
+        shape, device = circuit.ref.shape, self._key.device
         out, scratch = device.quotient_space(shape.domain_size)
-        odd_coset_quotient(
+        make = odd_coset_quotient if circuit.flavour is Flavour.SNARKJS else monomial_quotient
+        make(
             shape.curve,
             vectors.a,
             vectors.b,
@@ -121,9 +134,12 @@ class HostUpload:
         if query is Query.H:
             if self._quotient is None:
                 raise RuntimeError("the quotient comes before the sum over it")
-            return self._quotient
-        z = self._held().z
-        return z[self._key.circuit.ref.shape.num_public + 1 :] if query is Query.C else z
+            return self._quotient[: len(self._key.circuit.h)]
+        z, circuit = self._held().z, self._key.circuit
+        if query is Query.C:
+            return z[circuit.ref.shape.num_public + 1 :]
+        wires = circuit.a_wires if query is Query.A else circuit.b_wires
+        return z if wires is None else self._key.device.gathered(z, wires)
 
     def close(self) -> None:
         """Give back the memory that large sums were made in, and the segment if a failure came before it was read."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from cuzkd.errors import BootFailed, WrongProof
 from cuzkd.formats.compiled import CompiledCircuit, Manifest, point_shapes
+from cuzkd.formats.points import whole
 from cuzkd.gpu.device import Device
 from cuzkd.gpu.prover import Blinding, prove
 from cuzkd.ipc.requests import PointChecks
@@ -55,7 +56,7 @@ def instance(curve: Curve, threads: int) -> tuple[CompiledCircuit, Vectors]:
     key = make_proving_key(made.system, WASTE, threads)
     rows = key.matrix_a.rows
     shape = CircuitShape(curve, rows, key.num_vars, key.num_public, key.log_domain)
-    arrays = {name: getattr(key, name) for name in point_shapes(shape)}
+    arrays = {name: whole(getattr(key, name)) for name in point_shapes(shape)}
     ref = CircuitRef("known-answer", shape)
     circuit = CompiledCircuit(Path(ref.digest), Manifest(ref, 0, PointChecks.FULL, {}), arrays)
     a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))

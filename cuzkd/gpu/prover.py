@@ -7,6 +7,9 @@ With the proving key's queries over the witness z and the quotient's values p at
     π_C  = Σ z_s C_s + Σ p_i H_i + s π_A + r π_B1 - r s δ   in G1, the first sum over private wires
 
 The device makes the five sums; what is left is a handful of point operations.
+
+With a bellperson key the p_i are the quotient's coefficients, their H_i go with the powers of tau, and A and B have no
+bases for wires whose polynomials are zero: the sums, and so the equations, are the same.
 """
 
 from __future__ import annotations
@@ -110,6 +113,17 @@ def multi_scalar_sums(upload: Upload) -> Sums:
 
 
 def assemble(circuit: CompiledCircuit, sums: Sums, blinding: Blinding) -> Proof:
+    """The proof that the sums make; `WrongProof` when one of its elements is infinity, which no verifier takes.
+
+    For random r and s that has no chance to happen.
+    """
+    pi_a, pi_b, pi_c = elements(circuit, sums, blinding)
+    if pi_a is None or pi_b is None or pi_c is None:
+        raise WrongProof("a point of the proof is the point at infinity")
+    return Proof(circuit.ref.shape.curve, pi_a, pi_b, pi_c)
+
+
+def elements(circuit: CompiledCircuit, sums: Sums, blinding: Blinding) -> tuple[G1, G2, G1]:
     """Join the sums with the key's constants and the blinding; the equations are at the top of the module."""
     curve, r, s = circuit.ref.shape.curve, blinding.r, blinding.s
     order = PARAMS[curve].r
@@ -119,19 +133,11 @@ def assemble(circuit: CompiledCircuit, sums: Sums, blinding: Blinding) -> Proof:
     pi_c = _sum(
         curve, Group.G1, (sums.c, 1), (sums.h, 1), (pi_a, s), (pi_b1, r), (circuit.delta1, -r * s % order)
     )
-    return Proof(
-        curve,
-        cast("tuple[int, int]", _affine(curve, Group.G1, pi_a)),
-        cast("tuple[tuple[int, int], tuple[int, int]]", _affine(curve, Group.G2, pi_b)),
-        cast("tuple[int, int]", _affine(curve, Group.G1, pi_c)),
+    return (
+        cast(G1, decode(curve, Group.G1, pi_a)[0]),
+        cast(G2, decode(curve, Group.G2, pi_b)[0]),
+        cast(G1, decode(curve, Group.G1, pi_c)[0]),
     )
-
-
-def _affine(curve: Curve, group: Group, point: Point) -> G1 | G2:
-    [affine] = decode(curve, group, point)
-    if affine is None:
-        raise WrongProof("a point of the proof is the point at infinity")
-    return affine
 
 
 def _sum(curve: Curve, group: Group, *terms: tuple[Point, int]) -> Point:

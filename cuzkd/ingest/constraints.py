@@ -27,8 +27,6 @@ from cuzkd.vectors import LIMBS, Scalars
 _COPY = "circuit.r1cs"
 _TIMES_THE_KEY = 4
 _AND_MORE_BYTES = 64 << 20
-"""How large the file may be: in practice it is smaller than the key. A sparse one would cost its owner nothing, and
-its copy all the disk."""
 _ADVICE = "give the .r1cs and the .zkey that were made for one circuit"
 
 
@@ -42,9 +40,7 @@ def keep_constraints(
     for one that is far larger than the key, and ResourceExhausted when the disk is full; then nothing is left behind.
     """
     _check_header(read_header(fd, name), circuit.ref.shape, name)
-    most_bytes = _TIMES_THE_KEY * read_manifest(circuit.path).key_bytes + _AND_MORE_BYTES
-    if (size := file_size(fd, name)) > most_bytes:
-        raise TooLarge(f"{name} has {size} bytes; for a key of this size {most_bytes} are the most")
+    most_bytes = require_size_for_key(fd, name, read_manifest(circuit.path).key_bytes)
     with NewDirectory(folder) as new:
         digest = copy_payload(fd, name, new.path / _COPY, most_bytes).digest
         copy = os.open(new.path / _COPY, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,6 +61,17 @@ def keep_constraints(
                 f"the constraints of {name} could not be kept: {error.strerror}"
             ) from error
     return digest, False
+
+
+def require_size_for_key(fd: int, name: str, key_bytes: int) -> int:
+    """`TooLarge` for matrices far larger than their key: in practice they are smaller. Returns the most bytes allowed.
+
+    A sparse file would cost its owner nothing, and its copy all the disk.
+    """
+    most_bytes = _TIMES_THE_KEY * key_bytes + _AND_MORE_BYTES
+    if (size := file_size(fd, name)) > most_bytes:
+        raise TooLarge(f"{name} has {size} bytes; for a key of this size {most_bytes} are the most")
+    return most_bytes
 
 
 def check_matrices(r1cs: R1cs, circuit: CompiledCircuit, name: str, threads: int) -> None:

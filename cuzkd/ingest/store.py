@@ -22,6 +22,7 @@ from cuzkd.errors import BadFile, CuzkdError, Refused, TooLarge
 from cuzkd.formats.binfile import file_size, read_exactly
 from cuzkd.formats.compiled import Manifest, find_compiled
 from cuzkd.ingest.compile import compile_zkey
+from cuzkd.ingest.compile_bellperson import BellpersonFiles, compile_bellperson
 from cuzkd.ingest.constraints import keep_constraints
 from cuzkd.ingest.known import KnownFiles
 from cuzkd.ingest.progress import Report, unreported
@@ -91,6 +92,21 @@ class Store:
             return ref.digest, _kept(manifest, found=found)
 
         return self._known.recognise(fd, uid, find, read)
+
+    def compile_bellperson(
+        self,
+        files: BellpersonFiles,
+        points: PointChecks = PointChecks.FULL,
+        report: Report = unreported,
+    ) -> Kept:
+        """Like `compile_bellperson`: its files are hashed each time, however well they are known."""
+        ref, found = compile_bellperson(
+            files, self._circuits, threads=self._threads, points=points, report=report
+        )
+        manifest = find_compiled(self._circuits, ref.digest)
+        if manifest is None:
+            raise BadFile(f"{files.params.name}: its compiled circuit {ref.digest[:12]} cannot be read back")
+        return _kept(manifest, found=found)
 
     def keep_program(
         self, fd: int, name: str, uid: int, circuit: CircuitRef, report: Report = unreported

@@ -10,14 +10,16 @@ from pathlib import Path
 
 from cuzkd.circom.wasm_limits import WasmLimits
 from cuzkd.errors import InternalError
-from cuzkd.formats.wtns import open_wtns
+from cuzkd.formats.payload import open_payload
+from cuzkd.ingest.compile_bellperson import BellpersonFiles, Source
 from cuzkd.ingest.progress import Meter, Report
 from cuzkd.ingest.spool import copy_payload
-from cuzkd.ingest.store import Store
+from cuzkd.ingest.store import Kept, Store
 from cuzkd.ipc.descriptors import Descriptors
 from cuzkd.ipc.messages import Failure, Message
 from cuzkd.ipc.orders import (
     Compile,
+    CompileBellperson,
     Compiled,
     ConstraintsKept,
     Discard,
@@ -38,11 +40,11 @@ _PROGRAM_START_S = 10.0  # to say its prime and size: no inputs are fed here
 
 _log = logging.getLogger(__name__)
 
-Order = Compile | KeepProgram | KeepConstraints | Spool
+Order = Compile | CompileBellperson | KeepProgram | KeepConstraints | Spool
 
 
 class IngestHandler:
-    """One order, one file, one answer."""
+    """One order with its file or files, one answer."""
 
     device = ("", "")
 
@@ -61,12 +63,12 @@ class IngestHandler:
                     self._store.discard(circuit, program, constraints)
                 except OSError as error:
                     _log.warning("what nobody needs could not be deleted: %s", error)
-            case Compile() | KeepProgram() | KeepConstraints() | Spool():
-                if len(descriptors) != 1:
+            case Compile() | CompileBellperson() | KeepProgram() | KeepConstraints() | Spool():
+                if len(descriptors) != message.DESCRIPTORS:
                     raise InternalError(f"an order came with {len(descriptors)} descriptors")
                 with self._runtime.ticket(message.ticket):
                     try:
-                        answer = self._answer(message, descriptors[0])
+                        answer = self._answer(message, descriptors)
                     finally:
                         # its file system may be asked, and may not answer
                         with PULSE.reading():
@@ -78,21 +80,25 @@ class IngestHandler:
     def refusal(self, message: Message, failure: Failure) -> Message:
         """The failure of the ticket's file."""
         match message:
-            case Compile() | KeepProgram() | KeepConstraints() | Spool():
+            case Compile() | CompileBellperson() | KeepProgram() | KeepConstraints() | Spool():
                 return IngestFailed(message.ticket, failure)
             case _:
                 raise Broken(f"{type(message).__name__} failed: {failure.message}")
 
-    def _answer(self, order: Order, fd: int) -> Message:
-        begin = time.monotonic()
+    def _answer(self, order: Order, descriptors: Descriptors) -> Message:
+        begin, fd = time.monotonic(), descriptors[0]
         report = self._reporter(order.ticket)
         match order:
             case Spool():
                 return _spool(order, fd)
             case Compile():
                 kept = self._store.compile(fd, order.name, order.uid, order.points, report)
-                _told(order.name, "circuit", kept.ref.digest, kept.found, begin)
-                return Compiled(order.ticket, kept.ref, kept.size_bytes, kept.points, kept.found)
+                return _compiled(order.ticket, order.name, kept, begin)
+            case CompileBellperson():
+                kept = self._store.compile_bellperson(
+                    _bellperson_files(order, descriptors), order.points, report
+                )
+                return _compiled(order.ticket, order.params, kept, begin)
             case KeepProgram():
                 digest, found = self._store.keep_program(fd, order.name, order.uid, order.circuit, report)
                 _told(order.name, "witness program", digest, found, begin)
@@ -115,6 +121,16 @@ class IngestHandler:
         return report
 
 
+def _bellperson_files(order: CompileBellperson, descriptors: Descriptors) -> BellpersonFiles:
+    params, vk, matrices = map(Source, descriptors, (order.params, order.vk, order.matrices))
+    return BellpersonFiles(params, vk, matrices, order.recorded)
+
+
+def _compiled(ticket: int, name: str, kept: Kept, begin: float) -> Compiled:
+    _told(name, "circuit", kept.ref.digest, kept.found, begin)
+    return Compiled(ticket, kept.ref, kept.size_bytes, kept.points, kept.found)
+
+
 def _spool(order: Spool, fd: int) -> Spooled:
     """Copy a payload; the copy of what has to be a witness is seen to be one of the circuit's size."""
     path = Path(order.path)
@@ -131,7 +147,7 @@ def _spool(order: Spool, fd: int) -> Spooled:
 def _check_witness(path: Path, name: str, circuit: CircuitRef) -> None:
     copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        open_wtns(copy, name).check_belongs_to(circuit.shape)
+        open_payload(copy, name, circuit.shape)
     finally:
         os.close(copy)
 

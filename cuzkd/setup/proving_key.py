@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from cuzkd.errors import Unsupported
+from cuzkd.formats.system import ConstraintSystem
 from cuzkd.formats.zkey_writer import ProvingKey
 from cuzkd.kernels.curve import Group
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.fixed_base import multiples
 from cuzkd.kernels.params import PARAMS
-from cuzkd.setup.qap import ConstraintSystem, Scalars, added, at_point, lagrange, scaled, transpose
-from cuzkd.setup.secrets import ToxicWaste
+from cuzkd.model import Curve, Flavour
+from cuzkd.setup.multiples import Multiples, Tally
+from cuzkd.setup.qap import Qap, Scalars, lagrange
+from cuzkd.setup.secrets import Generators, ToxicWaste
 
 
-def make_proving_key(system: ConstraintSystem, waste: ToxicWaste, threads: int) -> ProvingKey:
+def make_proving_key(
+    system: ConstraintSystem,
+    waste: ToxicWaste,
+    threads: int,
+    generators: Generators | None = None,
+    tally: Tally | None = None,
+) -> ProvingKey:
     """The key of `system`: its queries are multiples of the generators by the QAP's values at tau.
 
-    Raises ValueError when the curve has no domain of twice the size.
+    The queries are made as they are written, and told to `tally`. Unsupported when the curve has no domain of
+    twice the size.
     """
     curve, log_n = system.curve, system.log_domain
-    r = PARAMS[curve].r
     if log_n + 1 > PARAMS[curve].two_adicity:
-        raise ValueError(f"{curve} has no domain of 2^{log_n + 1} points")
-    a, b, c = (transpose(m, system.num_vars) for m in (system.a, system.b, system.c))
-    at_tau = lagrange(curve, waste.tau, log_n, 1, threads)
-    u = at_point(curve, a, at_tau, threads)
-    v = at_point(curve, b, at_tau, threads)
-    k = added(added(scaled(curve, a, waste.beta), scaled(curve, b, waste.alpha)), c)
-    public = system.num_public + 1
-    over_gamma = at_point(curve, scaled(curve, k, pow(waste.gamma, -1, r)), at_tau, threads)[:public]
-    over_delta = at_point(curve, scaled(curve, k, pow(waste.delta, -1, r)), at_tau, threads)[public:]
-    odd = lagrange(curve, waste.tau, log_n + 1, pow(waste.delta, -1, r), threads)[1::2]
+        raise Unsupported(f"a domain of 2^{log_n} on {curve} has no odd coset of roots of unity")
+    tally = tally or Tally()
+    tally.evaluating()
+    qap = Qap.at(system, waste.tau, Flavour.SNARKJS, threads)
+    split = system.num_public + 1
+    over_gamma = qap.combined(waste.alpha, waste.beta, waste.gamma, slice(split), threads)
+    over_delta = qap.combined(waste.alpha, waste.beta, waste.delta, slice(split, None), threads)
+    inverse_delta = pow(waste.delta, -1, PARAMS[curve].r)
+    odd = lagrange(curve, waste.tau, log_n + 1, inverse_delta, threads)[1::2]
+    base = generators or Generators.standard(curve)
+    tally.expect(3 * system.num_vars + split + len(over_delta) + len(odd))
 
-    def g1(scalars: Scalars) -> Scalars:
-        return multiples(curve, Group.G1, np.ascontiguousarray(scalars), threads=threads)
+    def g1(name: str, scalars: Scalars) -> Multiples:
+        return Multiples(name, curve, Group.G1, base.g1, scalars, threads, tally)
 
-    def g2(scalars: Scalars) -> Scalars:
-        return multiples(curve, Group.G2, np.ascontiguousarray(scalars), threads=threads)
-
-    in_g1 = g1(scalars_from_ints([waste.alpha, waste.beta, waste.delta]))
-    in_g2 = g2(scalars_from_ints([waste.beta, waste.gamma, waste.delta]))
+    in_g1 = _single(curve, Group.G1, base.g1, waste.alpha, waste.beta, waste.delta)
+    in_g2 = _single(curve, Group.G2, base.g2, waste.beta, waste.gamma, waste.delta)
     return ProvingKey(
         curve=curve,
         num_vars=system.num_vars,
@@ -53,10 +59,14 @@ def make_proving_key(system: ConstraintSystem, waste: ToxicWaste, threads: int) 
         beta2=in_g2[0:1],
         gamma2=in_g2[1:2],
         delta2=in_g2[2:3],
-        ic=g1(over_gamma),
-        a=g1(u),
-        b1=g1(v),
-        b2=g2(v),
-        c=g1(over_delta),
-        h=g1(odd),
+        ic=g1("IC", over_gamma),
+        a=g1("A", qap.u),
+        b1=g1("B1", qap.v),
+        b2=Multiples("B2", curve, Group.G2, base.g2, qap.v, threads, tally),
+        c=g1("C", over_delta),
+        h=g1("H", odd),
     )
+
+
+def _single(curve: Curve, group: Group, base: Scalars, *scalars: int) -> Scalars:
+    return multiples(curve, group, scalars_from_ints(scalars), base=base, threads=1)

@@ -12,31 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuzkd.kernels.evaluate import Csr, evaluate, hadamard
+from cuzkd.formats.system import ConstraintSystem
+from cuzkd.kernels.evaluate import Csr, coefficient_form, evaluate, hadamard
 from cuzkd.kernels.field import from_montgomery, scalars_from_ints, to_montgomery
 from cuzkd.kernels.ntt import ntt
 from cuzkd.kernels.params import PARAMS
-from cuzkd.model import Curve
+from cuzkd.model import Curve, Flavour
 
 Scalars = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintSystem:
-    """A, B, C by rows. `a` has one more row a public input and the one wire, which bind them; b and c do not."""
-
-    curve: Curve
-    num_vars: int
-    num_public: int
-    constraints: int
-    a: Csr
-    b: Csr
-    c: Csr
-
-    @property
-    def log_domain(self) -> int:
-        """The least power of two that holds the constraints and the binding rows (at least 2)."""
-        return max(1, (self.constraints + self.num_public).bit_length())
 
 
 def powers(curve: Curve, first: int, ratio: int, count: int, threads: int) -> Scalars:
@@ -53,22 +36,20 @@ def powers(curve: Curve, first: int, ratio: int, count: int, threads: int) -> Sc
     return out
 
 
-def lagrange(curve: Curve, tau: int, log_n: int, scale: int, threads: int) -> Scalars:
+def lagrange(
+    curve: Curve, tau: int, log_n: int, scale: int, threads: int, flavour: Flavour = Flavour.SNARKJS
+) -> Scalars:
     """scale·L_i(tau) over the domain of size 2^log_n, in its natural order; (2^log_n, 4), canonical."""
     values = powers(curve, scale, tau, 1 << log_n, threads)
-    ntt(curve, values, inverse=True, threads=threads)
+    ntt(curve, values, inverse=True, flavour=flavour, threads=threads)
     return from_montgomery(curve, values, threads=threads)
-
-
-def entries_per_row(matrix: Csr) -> npt.NDArray[np.int64]:
-    """How many entries each row has, (rows,)."""
-    ends = matrix.row_ptr.astype(np.int64)
-    return ends[1:] - ends[:-1]
 
 
 def transpose(matrix: Csr, columns: int) -> Csr:
     """The same entries by columns."""
-    rows = np.repeat(np.arange(len(matrix.row_ptr) - 1, dtype=np.uint32), entries_per_row(matrix))
+    ends = matrix.row_ptr.astype(np.int64)
+    per_row = ends[1:] - ends[:-1]
+    rows = np.repeat(np.arange(matrix.rows, dtype=np.uint32), per_row)
     order = np.argsort(matrix.cols, kind="stable")
     row_ptr = np.zeros(columns + 1, dtype=np.uint64)
     np.cumsum(np.bincount(matrix.cols, minlength=columns), out=row_ptr[1:])
@@ -77,32 +58,49 @@ def transpose(matrix: Csr, columns: int) -> Csr:
     )
 
 
-def scaled(curve: Curve, matrix: Csr, factor: int) -> Csr:
-    """factor·matrix: only the dictionary changes."""
-    table = to_montgomery(curve, scalars_from_ints([factor]), threads=1)
-    out = np.empty_like(matrix.values)
-    hadamard(curve, matrix.values, np.ascontiguousarray(np.broadcast_to(table, out.shape)), out, threads=1)
-    return Csr(matrix.row_ptr, matrix.cols, matrix.coeffs, out)
-
-
-def added(first: Csr, second: Csr) -> Csr:
-    """first + second: each row holds the entries of both."""
-    lengths = [entries_per_row(m) for m in (first, second)]
-    owner = np.concatenate([np.repeat(np.arange(len(n)), n) for n in lengths])
-    order = np.argsort(owner, kind="stable")
-    row_ptr = np.zeros(len(lengths[0]) + 1, dtype=np.uint64)
-    np.cumsum(lengths[0] + lengths[1], out=row_ptr[1:])
-    offset = np.uint32(len(first.values))
-    return Csr(
-        row_ptr,
-        np.ascontiguousarray(np.concatenate([first.cols, second.cols])[order]),
-        np.ascontiguousarray(np.concatenate([first.coeffs, second.coeffs + offset])[order]),
-        np.concatenate([first.values, second.values]),
-    )
-
-
-def at_point(curve: Curve, by_wire: Csr, lagrange_values: Scalars, threads: int) -> Scalars:
-    """sum_i M[i][s]·L_i for every wire s, given the matrix by wires; (wires, 4), canonical."""
-    out = np.zeros((len(by_wire.row_ptr) - 1, 4), dtype=np.uint64)
-    evaluate(curve, by_wire, lagrange_values, out, threads=threads)
+def at_point(curve: Curve, matrix: Csr, lagrange_values: Scalars, num_vars: int, threads: int) -> Scalars:
+    """sum_i M[i][s]·L_i for every wire s; (num_vars, 4), canonical."""
+    out = np.zeros((num_vars, 4), dtype=np.uint64)
+    evaluate(curve, transpose(matrix, num_vars), lagrange_values, out, threads=threads)
     return from_montgomery(curve, out, threads=threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Qap:
+    """u, v, w of every wire at tau, (num_vars, 4) canonical."""
+
+    curve: Curve
+    u: Scalars
+    v: Scalars
+    w: Scalars
+
+    @classmethod
+    def at(cls, system: ConstraintSystem, tau: int, flavour: Flavour, threads: int) -> Qap:
+        """The polynomials of a system's wires at tau, over the flavour's domain."""
+        curve = system.curve
+        values = lagrange(curve, tau, system.log_domain, 1, threads, flavour)
+        u, v, w = (
+            at_point(curve, matrix, values, system.num_vars, threads)
+            for matrix in (system.a, system.b, system.c)
+        )
+        return cls(curve, u, v, w)
+
+    def combined(self, alpha: int, beta: int, divisor: int, wires: slice, threads: int) -> Scalars:
+        """(beta·u_s + alpha·v_s + w_s)/divisor for some wires, canonical."""
+        r = PARAMS[self.curve].r
+        inverse = pow(divisor, -1, r)
+        parts = [part[wires] for part in (self.u, self.v, self.w)]
+        count = len(parts[0])
+        # Each row is a sum over the three vectors, one below the other.
+        place = np.arange(count, dtype=np.uint32)
+        matrix = Csr(
+            np.arange(0, 3 * count + 1, 3, dtype=np.uint64),
+            np.stack([place, place + np.uint32(count), place + np.uint32(2 * count)], axis=1).reshape(-1),
+            np.tile(np.arange(3, dtype=np.uint32), count),
+            coefficient_form(
+                self.curve, scalars_from_ints(k * inverse % r for k in (beta, alpha, 1)), threads=1
+            ),
+        )
+        out = np.empty((count, 4), dtype=np.uint64)
+        evaluate(self.curve, matrix, np.concatenate(parts), out, threads=threads)
+        return from_montgomery(self.curve, out, threads=threads)

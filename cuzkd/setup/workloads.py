@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import enum
 import random
-import struct
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from cuzkd.formats.system import ConstraintSystem
 from cuzkd.kernels.evaluate import Csr, coefficient_form
 from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.params import PARAMS
-from cuzkd.model import SCALAR_BYTES, Curve
-from cuzkd.setup.qap import ConstraintSystem, Scalars
+from cuzkd.model import Curve
+from cuzkd.setup.qap import Scalars
 
 BIT_SHARE = 0.85
 
@@ -79,13 +78,3 @@ def _ones(curve: Curve, wires: npt.NDArray[np.uint32]) -> Csr:
         np.zeros(len(wires), dtype=np.uint32),
         coefficient_form(curve, scalars_from_ints([1]), threads=1),
     )
-
-
-def write_wtns(out: BinaryIO, curve: Curve, witness: Scalars) -> None:
-    """Write a witness as circom's calculators do (`.wtns` version 2)."""
-    header = struct.pack("<I", SCALAR_BYTES) + PARAMS[curve].r.to_bytes(SCALAR_BYTES, "little")
-    header += struct.pack("<I", len(witness))
-    out.write(b"wtns" + struct.pack("<II", 2, 2))
-    out.write(struct.pack("<IQ", 1, len(header)) + header)
-    out.write(struct.pack("<IQ", 2, witness.nbytes))
-    out.write(witness.tobytes())

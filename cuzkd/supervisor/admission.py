@@ -14,7 +14,7 @@ from cuzkd.events import JobCancelled
 from cuzkd.ipc.messages import MAX_FRAME_BYTES
 from cuzkd.ipc.requests import JobAccepted, JobSubmit
 from cuzkd.logs import Event, about
-from cuzkd.model import SCALAR_BYTES
+from cuzkd.model import SCALAR_BYTES, Flavour
 from cuzkd.registry import Named
 from cuzkd.reply import Reply
 from cuzkd.server import Files
@@ -172,7 +172,7 @@ class Admission:
         if entry is not None:
             self._circuits.hit(entry)
             self._intake.circuits_found += 1
-        checked = job.artefacts.constraints is not None
+        checked = job.artefacts.constraints is not None or circuit.flavour is Flavour.BELLPERSON
         self._feed(AcceptedEvent(number, job.uid, circuit, job.partitions, checked))
         if job.error is not None:
             job.forget_submitter()

@@ -71,9 +71,8 @@ class NamedCircuits:
         submission = Submission(
             f"circuit {request.name!r}", reply, accepted, _refused, request.points, request.progress
         )
-        submission.add(files.zkey, Work.KEY)
+        _add_key(submission, files)
         submission.add(files.wasm, Work.PROGRAM)
-        submission.add(files.r1cs, Work.CONSTRAINTS)
         _log.info("%s of uid %d: %s", submission.title, uid, ", ".join(file.name for file in files))
         self._intake.submit(submission)
 
@@ -178,11 +177,25 @@ class NamedCircuits:
             size_bytes=entry.size_bytes,
             points=entry.points,
             wasm=entry.program is not None,
-            r1cs=entry.constraints is not None,
+            r1cs=entry.checks_witnesses,
             residency=self._keys.residency(entry.circuit),
             hits=self._hits[entry.uid, entry.name],
             found=found,
         )
+
+
+def _add_key(submission: Submission, files: Files) -> None:
+    """Have the key compiled; an `.r1cs` is kept beside a zkey, and part of a bellperson key."""
+    if files.params is None:
+        submission.add(files.zkey, Work.KEY)
+        submission.add(files.r1cs, Work.CONSTRAINTS)
+        return
+    work, matrices = Work.KEY_WITH_R1CS, files.r1cs
+    if matrices is None:
+        work, matrices = Work.KEY_WITH_MATRICES, files.matrices
+    assert files.vk is not None
+    assert matrices is not None
+    submission.add(files.params, work, beside=(files.vk, matrices))
 
 
 def _refused(submission: Submission, error: CuzkdError) -> None:

@@ -147,13 +147,13 @@ class Dispatcher:
             self._roster.order(slot.ready.worker, message)
         return slot.ready is not None
 
-    def tell_ingest(self, order: IngestOrder | orders.Discard, fd: int | None) -> None:
+    def tell_ingest(self, order: IngestOrder | orders.Discard, fds: tuple[int, ...]) -> None:
         """Give the ingest process an order, if it takes any; what it discards, the others have to forget."""
         if isinstance(order, orders.Discard):
             self.tell_all(orders.Forget(order.circuit, order.program, order.constraints))
         [slot] = self._roster.of(Role.INGEST)
         if slot.ready is not None:
-            self._roster.order(slot.ready.worker, order, () if fd is None else (fd,))
+            self._roster.order(slot.ready.worker, order, fds)
 
     def tell_all(self, message: messages.Message) -> None:
         """Give the synthesis processes and the gpu process an order."""

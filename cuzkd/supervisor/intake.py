@@ -30,7 +30,7 @@ _MAX_ATTEMPTS = 3
 
 _log = logging.getLogger(__name__)
 
-SendOrder = Callable[[IngestOrder | Discard, int | None], None]
+SendOrder = Callable[[IngestOrder | Discard, tuple[int, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Intake:
     @property
     def open_files(self) -> int:
         """How many clients' files are held open."""
-        return len(self._under_way) + sum(len(submission.waiting) for submission in self._live.values())
+        waiting = (order for submission in self._live.values() for order in submission.waiting)
+        return sum(len(order.files) for order in (*self._under_way.values(), *waiting))
 
     def submit(self, submission: Submission) -> None:
         """Begin with a submission; if the client leaves before it is accepted, everything is discarded."""
@@ -132,7 +133,7 @@ class Intake:
         if order is None:
             _log.warning("an answer to the unknown ticket %d was dropped", answer.ticket)
             return
-        order.file.close()
+        order.close()
         self._note(order, answer)
         self._pump()
 
@@ -199,7 +200,8 @@ class Intake:
             ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
             self._under_way[ticket] = order
             try:
-                self._send(order.message(ticket, self._limit_bytes()), order.file.fd)
+                fds = tuple(file.fd for file in order.files)
+                self._send(order.message(ticket, self._limit_bytes()), fds)
             except OutOfDescriptors as error:
                 order.submission.orders.append(self._under_way.pop(ticket))
                 self._refuse(order.submission, error)
@@ -214,7 +216,7 @@ class Intake:
         for each in self._unneeded:
             goes = Discard(unneeded(each.circuit), unneeded(each.program), unneeded(each.constraints))
             if goes != Discard(None, None, None):
-                self._send(goes, None)
+                self._send(goes, ())
             if each.digests & by_jobs - needed.by_names:
                 self._needed_yet.append(each)
         self._unneeded.clear()

@@ -132,6 +132,7 @@ class Job:
 
     def _answers(self) -> Iterator[Message]:
         """`JobResult` and its `PartitionResult`s, in partition order."""
-        yield JobResult(self.number, self.circuit.shape.curve, self.partitions, self.seconds)
+        curve, flavour = self.circuit.shape.curve, self.circuit.flavour
+        yield JobResult(self.number, curve, self.partitions, self.seconds, flavour)
         for index, (proof, public) in enumerate(zip(self.proofs, self.publics, strict=True)):
             yield PartitionResult(self.number, index, proof, public)

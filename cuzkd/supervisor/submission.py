@@ -16,6 +16,7 @@ from cuzkd.circom.inputs import InputLimits
 from cuzkd.errors import CuzkdError
 from cuzkd.ipc.orders import (
     Compile,
+    CompileBellperson,
     Compiled,
     ConstraintsKept,
     KeepConstraints,
@@ -30,22 +31,27 @@ from cuzkd.registry import Artefacts
 from cuzkd.reply import Reply
 from cuzkd.supervisor.directories import remove_payload
 
-IngestOrder = Compile | KeepProgram | KeepConstraints | Spool
+IngestOrder = Compile | CompileBellperson | KeepProgram | KeepConstraints | Spool
 IngestAnswer = Compiled | ProgramKept | ConstraintsKept | Spooled
 
 
 class Work(enum.Enum):
-    """What is done with a file."""
+    """What is done with a file, or with the three of a bellperson key, whose matrices come in one form or the other."""
 
     KEY = "key"
+    KEY_WITH_R1CS = "key with r1cs"
+    KEY_WITH_MATRICES = "key with matrices"
     PROGRAM = "program"
     CONSTRAINTS = "constraints"
     WITNESS = "witness"
     INPUTS = "inputs"
 
 
+KEYS = (Work.KEY, Work.KEY_WITH_R1CS, Work.KEY_WITH_MATRICES)
+"""The work that makes a circuit known."""
+
 DONE_BY: dict[Work, type[IngestAnswer]] = {
-    Work.KEY: Compiled,
+    **dict.fromkeys(KEYS, Compiled),
     Work.PROGRAM: ProgramKept,
     Work.CONSTRAINTS: ConstraintsKept,
     Work.WITNESS: Spooled,
@@ -56,12 +62,13 @@ DONE_BY: dict[Work, type[IngestAnswer]] = {
 
 @dataclass(slots=True, eq=False)
 class Order:
-    """One file's order; `path` is its place in the spool, if it is copied there."""
+    """One file's order; `path` is its place in the spool, if it is copied there, `beside` what belongs to the file."""
 
     submission: Submission
     file: Attachment
     work: Work
     path: Path | None = None
+    beside: tuple[Attachment, ...] = ()
     attempts: int = 0
 
     def message(self, ticket: int, limit_bytes: int) -> IngestOrder:
@@ -69,6 +76,10 @@ class Order:
         name, uid, circuit = self.file.name, self.submission.reply.peer.uid, self.submission.circuit
         if self.work is Work.KEY:
             return Compile(ticket, name, uid, self.submission.points)
+        if self.work in KEYS:
+            vk, matrices = self.beside
+            recorded = self.work is Work.KEY_WITH_MATRICES
+            return CompileBellperson(ticket, name, vk.name, matrices.name, recorded, self.submission.points)
         assert circuit is not None, "the key comes first"
         match self.work:
             case Work.PROGRAM:
@@ -81,13 +92,23 @@ class Order:
                 return Spool(ticket, name, str(self.path), min(limit_bytes, InputLimits().size_bytes), None)
 
     @property
+    def files(self) -> tuple[Attachment, ...]:
+        """All files of the order, as its message takes them."""
+        return (self.file, *self.beside)
+
+    @property
     def keeps(self) -> bool:
         """Whether the order finds or makes something in the state directory."""
         return self.path is None
 
+    def close(self) -> None:
+        """Close its files."""
+        for file in self.files:
+            file.close()
+
     def discard(self) -> None:
-        """Close the file and remove its copy."""
-        self.file.close()
+        """Close its files and remove the copy."""
+        self.close()
         if self.path is not None:
             remove_payload(self.path)
 
@@ -118,12 +139,18 @@ class Submission:
     unanswered: int = 0
     dropped: bool = False
 
-    def add(self, file: Attachment | None, work: Work, path: Path | None = None) -> None:
-        """Have something done with a file; nothing if there is none."""
+    def add(
+        self,
+        file: Attachment | None,
+        work: Work,
+        path: Path | None = None,
+        beside: tuple[Attachment, ...] = (),
+    ) -> None:
+        """Have something done with a file and what belongs to it; nothing if there is none."""
         if file is None:
             return
-        order = Order(self, file, work, path)
-        if work is Work.KEY or self.circuit is not None:
+        order = Order(self, file, work, path, beside)
+        if work in KEYS or self.circuit is not None:
             self.orders.append(order)
         else:
             self.later.append(order)

@@ -26,8 +26,8 @@ from cuzkd.model import Phase, Role
 from cuzkd.pulse import PULSE
 from cuzkd.synthesis.circuits import OpenCircuits
 from cuzkd.synthesis.evaluate import evaluate_constraints
-from cuzkd.synthesis.witness import compute_witness, read_witness
-from cuzkd.vectors import Scalars, vectors_in
+from cuzkd.synthesis.witness import compute_witness, read_partition
+from cuzkd.vectors import Vectors, vectors_in
 from cuzkd.worker import Broken, Runtime, Stopwatch, serve
 
 _log = logging.getLogger(__name__)
@@ -81,27 +81,30 @@ class SynthesisHandler:
         circuit = self._open.circuit(ref)
         constraints = None if order.constraints is None else self._open.constraints(order.constraints, ref)
         vectors = vectors_in(memory, order.handle, ref.shape)
-        self._fill_witness(vectors.z, order)
+        if self._fill_witness(vectors, order):
+            return f"read with its evaluations in {time.monotonic() - begin:.3f} s"
         PULSE.step()
         witness_s = time.monotonic() - begin
         broken = evaluate_constraints(circuit, vectors, self._runtime.args.threads, constraints)
         if broken is not None:
             raise BadWitness(f"{order.name}: constraint {broken} is not satisfied")
-        matrices = [circuit.matrix_a, circuit.matrix_b] + ([] if constraints is None else [constraints.c])
-        entries = sum(matrix.entries for matrix in matrices)
+        of_c = circuit.matrix_c if constraints is None else constraints.c
+        entries = sum(m.entries for m in (circuit.matrix_a, circuit.matrix_b, of_c) if m is not None)
         evaluated_s = time.monotonic() - begin - witness_s
         return (
             f"witness {witness_s:.3f} s, {entries} non-zeros at {1e9 * evaluated_s / max(1, entries):.1f} ns"
         )
 
-    def _fill_witness(self, z: Scalars, order: SynthesizeOrder) -> None:
+    def _fill_witness(self, vectors: Vectors, order: SynthesizeOrder) -> bool:
+        """Fill z; True when a, b and c came with it."""
         payload = Path(order.payload)
         if order.program is None:
-            read_witness(payload, order.name, order.circuit.shape, z, self._runtime.args.threads)
-            return
+            shape, threads = order.circuit.shape, self._runtime.args.threads
+            return read_partition(payload, order.name, shape, vectors, threads)
         program, found = self._open.program(order.program, order.circuit)
         self._runtime.send(CacheUsed(self._runtime.args.incarnation, Cache.PROGRAM, found))
-        compute_witness(payload, order.name, program, z)
+        compute_witness(payload, order.name, program, vectors.z)
+        return False
 
 
 if __name__ == "__main__":

@@ -44,6 +44,10 @@ struct Bn254FrParams {
         constexpr u64 limb[4] = {0x636e735580d13d9cull, 0xa22bf3742445ffd6ull, 0x56452ac01eb203d8ull, 0x1860ef942963f9e7ull};
         return limb[i];
     }
+    static HD constexpr u64 bellperson_root(unsigned i) {
+        constexpr u64 limb[4] = {0x9632c7c5b639feb8ull, 0x985ce3400d0ff299ull, 0xb2dd880001b0ecd8ull, 0x1d69070d6d98ce29ull};
+        return limb[i];
+    }
 };
 
 struct Bn254Constants {
@@ -127,6 +131,10 @@ struct Bls12381FrParams {
     static constexpr unsigned TWO_ADICITY = 32;
     static HD constexpr u64 root(unsigned i) {
         constexpr u64 limb[4] = {0x9cab6d5c0c17f47cull, 0x1ce1e93dfd4b71e5ull, 0x0d6db230471dd505ull, 0x3f0ee990743a3b6aull};
+        return limb[i];
+    }
+    static HD constexpr u64 bellperson_root(unsigned i) {
+        constexpr u64 limb[4] = {0xb9b58d8c5f0e466aull, 0x5b1b4c801819d7ecull, 0x0af53ae352a31e64ull, 0x5bf3adda19e9b27bull};
         return limb[i];
     }
 };

@@ -2,7 +2,9 @@
 #include <malloc.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
+#include <tuple>
 #include <utility>
 
 #include "bind_bulk.hpp"
@@ -27,7 +29,14 @@ T* view(const LimbsOut& array) {
     return reinterpret_cast<T*>(array.data());
 }
 
-void run_ntt(const std::string& curve, LimbsOut values, bool inverse, unsigned threads) {
+// f(Root{}) for the root of unity that numbers the domain.
+template <class Function>
+void with_root(bool bellperson, const Function& f) {
+    if (bellperson) f(BellpersonRoot{});
+    else f(SnarkjsRoot{});
+}
+
+void run_ntt(const std::string& curve, LimbsOut values, bool inverse, bool bellperson, unsigned threads) {
     const size_t n = values.shape(0);
     require(values.shape(1) == 4 && n != 0 && (n & (n - 1)) == 0, "values are (2^k, 4)");
     const auto log_size = static_cast<unsigned>(__builtin_ctzll(n));
@@ -35,12 +44,15 @@ void run_ntt(const std::string& curve, LimbsOut values, bool inverse, unsigned t
         using Fr = typename decltype(c)::Fr;
         require(log_size <= Fr::Params::TWO_ADICITY, "the field has no root of unity of that order");
         nb::gil_scoped_release release;
-        ntt(view<Fr>(values), log_size, inverse, threads);
+        with_root(bellperson, [&](auto root) {
+            ntt<decltype(root)>(view<Fr>(values), log_size, inverse, threads);
+        });
     });
 }
 
+// The values at the odd coset as snarkjs keys want them or, for `bellperson`, the coefficients.
 void run_quotient(const std::string& curve, Limbs a, Limbs b, Limbs c, unsigned log_domain, LimbsOut out,
-                  LimbsOut scratch, unsigned threads) {
+                  LimbsOut scratch, bool bellperson, unsigned threads) {
     require(log_domain < 48, "the domain is too large");
     const size_t n = size_t{1} << log_domain, rows = a.shape(0);
     require(a.shape(1) == 4 && b.shape(1) == 4 && c.shape(1) == 4, "a, b and c are (rows, 4)");
@@ -51,8 +63,13 @@ void run_quotient(const std::string& curve, Limbs a, Limbs b, Limbs c, unsigned 
         using Fr = typename decltype(curve_tag)::Fr;
         require(log_domain < Fr::Params::TWO_ADICITY, "the field has no 2n-th root of unity");
         nb::gil_scoped_release release;
-        OddCosetQuotient<Fr>(log_domain, threads)
-            .run(view<Fr>(a), view<Fr>(b), view<Fr>(c), rows, view<Fr>(out), view<Fr>(scratch));
+        const Fr *const of_a = view<Fr>(a), *const of_b = view<Fr>(b), *const of_c = view<Fr>(c);
+        if (bellperson)
+            OddCoset<Fr, BellpersonRoot>(log_domain, threads)
+                .coefficients(of_a, of_b, of_c, rows, view<Fr>(out), view<Fr>(scratch));
+        else
+            OddCoset<Fr, SnarkjsRoot>(log_domain, threads)
+                .values(of_a, of_b, of_c, rows, view<Fr>(out), view<Fr>(scratch));
     });
 }
 
@@ -85,7 +102,33 @@ void run_evaluate(const std::string& curve, Offsets row_ptr, Indices cols, Indic
         using Fr = typename decltype(c)::Fr;
         const auto matrix = matrix_of<Fr>(row_ptr, cols, coeffs, values);
         nb::gil_scoped_release release;
-        Evaluator<Fr>(matrix, view<Fr>(z), z.shape(0)).run(view<Fr>(out), threads);
+        evaluate(matrix, view<Fr>(z), z.shape(0), view<Fr>(out), threads);
+    });
+}
+
+// The arrays of one matrix, as Python hands them over.
+using MatrixArrays = std::tuple<Offsets, Indices, Indices, Limbs>;
+
+template <class Fr>
+SparseMatrix<Fr> matrix_of(const MatrixArrays& m) {
+    return std::apply([](const auto&... arrays) { return matrix_of<Fr>(arrays...); }, m);
+}
+
+std::optional<size_t> run_evaluate_constraints(const std::string& curve, MatrixArrays a, MatrixArrays b,
+                                               std::optional<MatrixArrays> c, Limbs z, LimbsOut out_a, LimbsOut out_b,
+                                               LimbsOut out_c, unsigned threads) {
+    require(z.shape(1) == 4, "z is (num_vars, 4)");
+    return with_curve(curve, [&](auto tag) -> std::optional<size_t> {
+        using Fr = typename decltype(tag)::Fr;
+        const auto of_a = matrix_of<Fr>(a), of_b = matrix_of<Fr>(b);
+        std::optional<SparseMatrix<Fr>> of_c;
+        if (c) of_c = matrix_of<Fr>(*c);
+        for (const LimbsOut* out : {&out_a, &out_b, &out_c})
+            require(out->shape(0) == of_a.rows && out->shape(1) == 4, "a, b and c are (rows, 4)");
+        require(of_b.rows == of_a.rows && (!of_c || of_c->rows <= of_a.rows), "A and B have the same rows, C no more");
+        nb::gil_scoped_release release;
+        return evaluate_constraints(of_a, of_b, of_c ? &*of_c : nullptr, view<Fr>(z), z.shape(0), view<Fr>(out_a),
+                                    view<Fr>(out_b), view<Fr>(out_c), threads);
     });
 }
 
@@ -127,13 +170,15 @@ void give_back_memory() {
 
 void bind_bulk(nb::module_& m) {
     using namespace nb::literals;
-    m.def("ntt", &run_ntt, "curve"_a, "values"_a.noconvert(), "inverse"_a, "threads"_a);
-    m.def("odd_coset_quotient", &run_quotient, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
-          "log_domain"_a, "out"_a.noconvert(), "scratch"_a.noconvert(), "threads"_a);
+    m.def("ntt", &run_ntt, "curve"_a, "values"_a.noconvert(), "inverse"_a, "bellperson"_a, "threads"_a);
+    m.def("quotient", &run_quotient, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
+          "log_domain"_a, "out"_a.noconvert(), "scratch"_a.noconvert(), "bellperson"_a, "threads"_a);
     m.def("check_csr", &run_check_csr, "curve"_a, "row_ptr"_a.noconvert(), "cols"_a.noconvert(),
           "coeffs"_a.noconvert(), "values"_a.noconvert(), "columns"_a, "threads"_a);
     m.def("evaluate", &run_evaluate, "curve"_a, "row_ptr"_a.noconvert(), "cols"_a.noconvert(), "coeffs"_a.noconvert(),
           "values"_a.noconvert(), "z"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def("evaluate_constraints", &run_evaluate_constraints, "curve"_a, "a"_a, "b"_a, "c"_a.none(), "z"_a.noconvert(),
+          "out_a"_a.noconvert(), "out_b"_a.noconvert(), "out_c"_a.noconvert(), "threads"_a);
     m.def("hadamard", &run_hadamard, "curve"_a, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
     m.def("give_back_memory", &give_back_memory);

@@ -1,20 +1,27 @@
-// Bindings of what makes keys and reads constraint systems: sparse.hpp and fixed_base.hpp.
+// Bindings of what makes keys and reads them and constraint systems: sparse.hpp, fixed_base.hpp, uncompressed.hpp.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings.hpp"
 #include "fixed_base.hpp"
+#include "search.hpp"
 #include "sparse.hpp"
+#include "uncompressed.hpp"
 
 namespace cuzkd {
 namespace {
 
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using BytesOut = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Modulus = nb::ndarray<const uint64_t, nb::shape<4>, nb::c_contig, nb::device::cpu>;
 using IndicesOut = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -73,21 +80,51 @@ void dictionary_values(const nb::capsule& capsule, size_t first, LimbsOut out) {
     std::copy(dictionary.table().begin() + 4 * first, dictionary.table().end(), out.data());
 }
 
-void fixed_base(const std::string& curve, bool g2, Limbs scalars, LimbsOut out, unsigned threads) {
-    with_group(curve, g2, [&](auto c, auto point) {
-        using Curve = decltype(c);
+void fixed_base(const std::string& curve, bool g2, Limbs base, Limbs scalars, LimbsOut out, unsigned threads) {
+    with_group(curve, g2, [&](auto, auto point) {
         using Point = decltype(point);
         require(scalars.shape(1) == 4, "scalars are (n, 4)");
+        require(base.shape(0) == 1 && base.shape(1) == Point::LIMBS64, "base is (1, limbs of a point)");
         require(out.shape(0) == scalars.shape(0) && out.shape(1) == Point::LIMBS64, "out is (n, limbs of a point)");
         const size_t count = scalars.shape(0);
         nb::gil_scoped_release release;
-        Point generator;
-        if constexpr (Point::LIMBS64 == Curve::G2::LIMBS64)
-            generator = Curve::generator2();
-        else
-            generator = Curve::generator1();
-        const FixedBase table(generator, fixed_base_bits(count), threads);
+        const FixedBase table(Point::from_raw(base.data()), fixed_base_bits(count), threads);
         table.multiply(scalars.data(), count, out.data(), threads);
+    });
+}
+
+// (index, fault) of the first point that is no finite point in bellperson's uncompressed form, or nothing.
+std::optional<std::pair<size_t, int>> run_read_uncompressed(const std::string& curve, bool g2, Bytes data,
+                                                            LimbsOut out, unsigned threads) {
+    return with_group(curve, g2, [&](auto, auto point) -> std::optional<std::pair<size_t, int>> {
+        using Point = decltype(point);
+        require(out.shape(1) == Point::LIMBS64, "out is (n, limbs of a point)");
+        require(data.shape(0) == out.shape(0) * Point::LIMBS64 * 8, "data has the bytes of n points");
+        const size_t count = out.shape(0);
+        nb::gil_scoped_release release;
+        const auto bad = first_where(count, 1024, threads, [&](size_t i) {
+            return read_uncompressed<Point>(data.data() + 8 * Point::LIMBS64 * i, out.data() + Point::LIMBS64 * i) !=
+                   PointFault::none;
+        });
+        if (!bad) return std::nullopt;
+        uint64_t room[Point::LIMBS64];
+        const PointFault fault = read_uncompressed<Point>(data.data() + 8 * Point::LIMBS64 * *bad, room);
+        return std::pair<size_t, int>(*bad, static_cast<int>(fault));
+    });
+}
+
+void run_write_uncompressed(const std::string& curve, bool g2, Limbs points, BytesOut out, unsigned threads) {
+    with_group(curve, g2, [&](auto, auto point) {
+        using Point = decltype(point);
+        require(points.shape(1) == Point::LIMBS64, "points are (n, limbs of a point)");
+        require(out.shape(0) == points.shape(0) * Point::LIMBS64 * 8, "out has room for n points");
+        const size_t count = points.shape(0);
+        nb::gil_scoped_release release;
+        parallel_ranges(count, 1024, threads, [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; ++i)
+                write_uncompressed(Point::from_raw(points.data() + Point::LIMBS64 * i),
+                                   out.data() + 8 * Point::LIMBS64 * i);
+        });
     });
 }
 
@@ -100,6 +137,8 @@ void bind_setup(nb::module_& m) {
     m.def("dictionary_code", &dictionary_code);
     m.def("dictionary_values", &dictionary_values);
     m.def("fixed_base", &fixed_base);
+    m.def("read_uncompressed", &run_read_uncompressed);
+    m.def("write_uncompressed", &run_write_uncompressed);
 }
 
 }  // namespace cuzkd

@@ -1,10 +1,10 @@
 // Many multiples of one point: a table of the base's window multiples, then additions only.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <vector>
 
-#include "../include/curve.cuh"
+#include "affine_batch.hpp"
 #include "threads.hpp"
 
 namespace cuzkd {
@@ -38,26 +38,60 @@ class FixedBase {
         });
     }
 
-    // out[i] = scalars[i]·base; scalars are 4 limbs each, below 2^256.
+    // out[i] = scalars[i]·base; scalars are 4 limbs each, below 2^256. The additions of one window for many scalars
+    // are independent, and share their inversions.
     void multiply(const u64* scalars, size_t count, u64* out, unsigned threads) const {
-        constexpr size_t kGrain = 256;
-        parallel_ranges(count, kGrain, threads, [&](size_t begin, size_t end) {
-            Sum sums[kGrain];
-            Point points[kGrain];
-            F scratch[kGrain];
-            for (size_t i = begin; i < end; ++i) sums[i - begin] = multiple(scalars + 4 * i);
-            normalize(sums, end - begin, points, scratch);
-            for (size_t i = begin; i < end; ++i) points[i - begin].to_raw(out + Point::LIMBS64 * i);
+        parallel_ranges(count, kTogether, threads, [&](size_t begin, size_t end) {
+            Together work(*this, scalars + 4 * begin, end - begin);
+            for (unsigned w = 0; w < windows_; ++w) work.add_window(w);
+            for (size_t i = begin; i < end; ++i) work.sums[i - begin].to_raw(out + Point::LIMBS64 * i);
         });
     }
 
   private:
-    Sum multiple(const u64* scalar) const {
-        Sum sum = Sum::infinity();
-        for (unsigned w = 0; w < windows_; ++w)
-            if (const size_t d = digit(scalar, w * bits_)) sum.add(table_[w * width_ + d - 1]);
-        return sum;
-    }
+    static constexpr size_t kTogether = 1024;
+
+    // Some scalars whose multiples are made in step.
+    struct Together {
+        const FixedBase& base;
+        const u64* scalars;
+        size_t count;
+        std::vector<Point> sums, terms;
+        std::vector<uint32_t> pending;
+        AffineBatch<Point> batch;
+
+        Together(const FixedBase& of, const u64* of_scalars, size_t of_count)
+            : base(of), scalars(of_scalars), count(of_count), sums(of_count, Point::infinity()), terms(of_count),
+              pending(of_count) {}
+
+        const Point& left(size_t i) const { return sums[pending[i]]; }
+        const Point& right(size_t i) const { return terms[i]; }
+
+        static constexpr size_t kAhead = 16, kLine = 64;
+
+        static void prefetch(const Point* row, size_t d) {
+            if (!d) return;
+            const char* const at = reinterpret_cast<const char*>(row + d - 1);
+            for (size_t byte = 0; byte < sizeof(Point); byte += kLine) __builtin_prefetch(at + byte);
+        }
+
+        void add_window(unsigned w) {
+            const Point* const row = base.table_.data() + w * base.width_;
+            size_t waiting = 0;
+            for (size_t i = 0; i < count; ++i) {
+                if (i + kAhead < count) prefetch(row, base.digit(scalars + 4 * (i + kAhead), w * base.bits_));
+                const size_t d = base.digit(scalars + 4 * i, w * base.bits_);
+                if (!d) continue;
+                if (sums[i].is_infinity()) {
+                    sums[i] = row[d - 1];
+                    continue;
+                }
+                terms[waiting] = row[d - 1];
+                pending[waiting++] = static_cast<uint32_t>(i);
+            }
+            batch.add(waiting, *this, [&](size_t i, const Point& sum) { sums[pending[i]] = sum; });
+        }
+    };
 
     size_t digit(const u64* scalar, unsigned at) const {
         const unsigned limb = at / 64, shift = at % 64;

@@ -17,11 +17,11 @@ namespace cuzkd {
 enum class Direction { forward, inverse };
 
 // Transforms of 2^log_size elements that share one table of twiddles.
-template <class Fr>
+template <class Fr, class Root = SnarkjsRoot>
 class Transform {
   public:
     Transform(unsigned log_size, unsigned threads)
-        : log_size_(log_size), threads_(threads), roots_(Roots<Fr>::table(log_size ? log_size - 1 : 0, threads)),
+        : log_size_(log_size), threads_(threads), roots_(Roots<Fr, Root>::table(log_size ? log_size - 1 : 0, threads)),
           twiddle_(roots_->data()) {}
 
     // Natural order in; X_j = sum a_i·w^(±i·j) out, at the place that is j bit-reversed. Not scaled.
@@ -230,7 +230,7 @@ class Transform {
 
     unsigned log_size_;
     unsigned threads_;
-    std::shared_ptr<const typename Roots<Fr>::Table> roots_;
+    std::shared_ptr<const typename Roots<Fr, Root>::Table> roots_;
     const Fr* twiddle_;
 };
 
@@ -263,9 +263,9 @@ void bit_reverse(T* a, unsigned log_size, unsigned threads) {
 
 // The transform X_j = sum a_i·w^(i·j) of 2^log_size Montgomery elements in place, natural order in and out; its
 // inverse (with 1/n) when `inverse`.
-template <class Fr>
+template <class Root, class Fr>
 void ntt(Fr* a, unsigned log_size, bool inverse, unsigned threads) {
-    const Transform<Fr> transform(log_size, threads);
+    const Transform<Fr, Root> transform(log_size, threads);
     if (!inverse) {
         transform.template to_reversed<Direction::forward>(a);
     } else {

@@ -25,14 +25,25 @@ inline size_t mirror(size_t p) {
     return (size_t{3} << k) - 1 - p;
 }
 
-template <class Fr>
+// Which primitive root of unity numbers a domain's points: row i stands at its power i.
+struct SnarkjsRoot {
+    template <class Fr>
+    static Fr of() { return Fr::of(Fr::Params::root); }
+};
+
+struct BellpersonRoot {
+    template <class Fr>
+    static Fr of() { return Fr::of(Fr::Params::bellperson_root); }
+};
+
+template <class Fr, class Root = SnarkjsRoot>
 class Roots {
   public:
     using Table = std::vector<Fr>;
 
     // w_2^log_order; log_order ≤ two-adicity.
     static Fr primitive(unsigned log_order) {
-        Fr root = Fr::of(Fr::Params::root);
+        Fr root = Root::template of<Fr>();
         for (unsigned k = Fr::Params::TWO_ADICITY; k > log_order; --k) root = root.sqr();
         return root;
     }

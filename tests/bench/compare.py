@@ -22,12 +22,13 @@ from pathlib import Path
 
 from cuzkd.client import Client
 from cuzkd.errors import DaemonUnreachable
+from cuzkd.formats.wtns_writer import write_wtns
 from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.kernels.native import arithmetic
 from cuzkd.model import Curve, Role
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.secrets import ToxicWaste
-from cuzkd.setup.workloads import Workload, make_instance, write_wtns
+from cuzkd.setup.workloads import Workload, make_instance
 
 HERE = Path(__file__).resolve().parent
 START_LIMIT_S = 60.0

@@ -32,7 +32,7 @@ def synopsis_of(command: str, page: str) -> str:
 
 
 def check_options(program: str, command: str, page: str) -> None:
-    usage, _, _ = run(program, command, "--help").stdout.partition("\n\n")
+    usage, _, _ = run(program, *command.split(), "--help").stdout.partition("\n\n")
     wanted = set(re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", usage)) - {"-h"}
     assert wanted <= {f"-{flag}" for flag in re.findall(r"Fl ([\w-]+)", synopsis_of(command, page))}
 
@@ -42,7 +42,9 @@ def test_every_command_of_cuzkctl_is_there_with_its_options(command: str) -> Non
     check_options("cuzkctl", command, CUZKCTL)
 
 
-@pytest.mark.parametrize("command", ["serve", "check-config", "verify", "export-vkey"])
+@pytest.mark.parametrize(
+    "command", ["serve", "check-config", "verify", "export-vkey", "setup", "bench make", "bench synthesis"]
+)
 def test_every_command_of_cuzkd_is_there_with_its_options(command: str) -> None:
     check_options("cuzkd", command, CUZKD)
 

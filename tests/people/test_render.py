@@ -9,7 +9,7 @@ from people.circuits import INFO
 
 from cuzkd import render, tables
 from cuzkd.ipc.requests import JobStatus, PointChecks, PoolStatus, Residency, Status, WorkerStatus
-from cuzkd.model import JobState, PartitionId, Phase, Role
+from cuzkd.model import Flavour, JobState, PartitionId, Phase, Role
 
 BUSY = Status(
     version="0.1.0",
@@ -74,8 +74,8 @@ synthesis-0  4244  1     0         synthesis of 8.1
 synthesis-1  -     3     2         starting
 gpu-0        4246  1     0         msm of 8.0
 
-NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM    KEY  JOBS
-merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs  hot  1,234
+NAME    CIRCUIT       CURVE  FLAVOUR  ROWS   SIZE     POINTS  FROM    KEY  JOBS
+merkle  c0dec0dec0de  bn128  snarkjs  1,456  1.2 MiB  full    inputs  hot  1,234
 
 JOB  UID   STATE    PROOFS  CIRCUIT       AGE         TOOK    NOW
 8    1000  running  0/2     00ff00ff00ff  1.25 s              proving: quotient
@@ -124,6 +124,7 @@ INFO_TEXT = """\
 name      merkle
 circuit   c0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0dec0de
 curve     bn128
+flavour   snarkjs: its proofs are proof.json files
 shape     1,456 rows, 1,461 wires, 2 public inputs, domain 2^11
 size      1.2 MiB
 points    checked: on the curve and in the subgroup
@@ -140,9 +141,9 @@ key       cold: on disk
 jobs      0"""
 
 TABLE = """\
-NAME    CIRCUIT       CURVE  ROWS   SIZE     POINTS  FROM       KEY   JOBS
-a       c0dec0dec0de  bn128  1,456  1.2 MiB  curve   witnesses  cold  0
-merkle  c0dec0dec0de  bn128  1,456  1.2 MiB  full    inputs     hot   1,234"""
+NAME    CIRCUIT       CURVE  FLAVOUR  ROWS   SIZE     POINTS  FROM       KEY   JOBS
+a       c0dec0dec0de  bn128  snarkjs  1,456  1.2 MiB  curve   witnesses  cold  0
+merkle  c0dec0dec0de  bn128  snarkjs  1,456  1.2 MiB  full    inputs     hot   1,234"""
 
 
 def test_a_circuit_in_full() -> None:
@@ -167,6 +168,8 @@ def test_an_added_circuit_in_a_line() -> None:
     line = "1,456 rows over bn128, 2 public inputs, 1.2 MiB; compiled, points checked: full"
     assert render.circuit_line(INFO) == line
     assert "found compiled" in render.circuit_line(dataclasses.replace(INFO, found=True))
+    other = dataclasses.replace(INFO.circuit, flavour=Flavour.BELLPERSON)
+    assert "over bn128, bellperson's key, 2" in render.circuit_line(dataclasses.replace(INFO, circuit=other))
 
 
 def test_a_report_as_a_document_names_every_field() -> None:

@@ -10,6 +10,7 @@ from oracle import public_inputs
 from proving import compiled, prove_files
 
 from cuzkd.formats.r1cs import read_r1cs
+from cuzkd.formats.system import constraint_system
 from cuzkd.formats.zkey_writer import write_zkey
 from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.field import ints_from_scalars, scalars_from_ints
@@ -17,7 +18,6 @@ from cuzkd.kernels.fixed_base import multiples
 from cuzkd.kernels.params import PARAMS
 from cuzkd.kernels.reference import msm1, msm2
 from cuzkd.model import Curve
-from cuzkd.setup.constraints import constraint_system
 from cuzkd.setup.proving_key import make_proving_key
 from cuzkd.setup.qap import lagrange
 from cuzkd.setup.secrets import ToxicWaste

@@ -16,7 +16,6 @@ from cuzkd.formats.r1cs import read_r1cs
 from cuzkd.ingest.compile import compile_zkey
 from cuzkd.kernels.field import ints_from_scalars, scalars_from_ints
 from cuzkd.kernels.params import PARAMS
-from cuzkd.synthesis import evaluate
 from cuzkd.synthesis.evaluate import evaluate_constraints
 from cuzkd.synthesis.witness import read_witness
 from cuzkd.vectors import Scalars, Vectors
@@ -37,33 +36,31 @@ class Subject:
         self.z = np.zeros((ref.shape.num_vars, 4), dtype=np.uint64)
         read_witness(case.witness, "witness", ref.shape, self.z, 1)
 
-    def evaluated(self, constraints: KeptConstraints | None, z: Scalars) -> tuple[Vectors, int | None]:
+    def evaluated(
+        self, constraints: KeptConstraints | None, z: Scalars, threads: int = 1
+    ) -> tuple[Vectors, int | None]:
         rows = self.circuit.ref.shape.rows
         a, b, c = (np.full((rows, 4), 0xEE, dtype=np.uint64) for _ in range(3))
         vectors = Vectors(a, b, c, z)
-        return vectors, evaluate_constraints(self.circuit, vectors, 1, constraints)
+        return vectors, evaluate_constraints(self.circuit, vectors, threads, constraints)
 
 
 @each(bundled_cases())
-@pytest.mark.parametrize("rows_at_once", [1 << 16, 3])
-def test_c_of_a_good_witness_is_the_product_of_a_and_b(
-    case: Case, rows_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evaluate, "_ROWS_AT_ONCE", rows_at_once)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_c_of_a_good_witness_is_the_product_of_a_and_b(case: Case, threads: int, tmp_path: Path) -> None:
     subject = Subject(case, tmp_path)
-    known, broken = subject.evaluated(subject.constraints, subject.z)
+    known, broken = subject.evaluated(subject.constraints, subject.z, threads)
     assert broken is None
-    unknown, _ = subject.evaluated(None, subject.z)
+    unknown, _ = subject.evaluated(None, subject.z, threads)
     np.testing.assert_array_equal(known.c, unknown.c)
 
 
 @each(bundled_cases())
-@pytest.mark.parametrize("rows_at_once", [1 << 16, 3])
+@pytest.mark.parametrize("threads", [1, 3])
 def test_the_first_broken_constraint_is_the_one_that_plain_integers_give(
-    case: Case, rows_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: Case, threads: int, tmp_path: Path
 ) -> None:
     """Every wire but the constant one is changed in turn; some are in no constraint."""
-    monkeypatch.setattr(evaluate, "_ROWS_AT_ONCE", rows_at_once)
     subject = Subject(case, tmp_path)
     r = PARAMS[case.curve].r
     with case.r1cs.open("rb") as file:
@@ -85,7 +82,7 @@ def test_the_first_broken_constraint_is_the_one_that_plain_integers_give(
         expected = next(
             (row for row, (a, b, c) in enumerate(zip(*sums, strict=True)) if a * b % r != c), None
         )
-        assert subject.evaluated(subject.constraints, scalars_from_ints(changed))[1] == expected
+        assert subject.evaluated(subject.constraints, scalars_from_ints(changed), threads)[1] == expected
 
 
 def test_without_the_matrix_nothing_is_ever_broken(tmp_path: Path) -> None:
