@@ -16,7 +16,7 @@ struct Field {
     static constexpr unsigned LIMBS64 = P::LIMBS32 / 2;
     // Inlining a product of six limbs, or anything in plain C++, gains little and costs compile time and cache.
     static constexpr bool INLINE_SUM = CUZKD_FAST_LIMBS;
-    static constexpr bool INLINE_PRODUCT = CUZKD_FAST_LIMBS && LIMBS64 <= 4;
+    static constexpr bool INLINE_PRODUCT = CUZKD_FAST_LIMBS && LIMBS64 <= CUZKD_INLINED_LIMBS64;
 
     word v[N];
 

@@ -12,13 +12,20 @@
 // r may be an operand. Bodies:
 //   limbs_words.cuh        plain C++: 64-bit words over unsigned __int128, or 32-bit words over u64 (any compiler)
 //   limbs_x86.cuh          x86-64 with BMI2 and ADX: two carry chains at once
-//   a device body with PTX carry chains belongs here as limbs_ptx.cuh, chosen under __CUDA_ARCH__ below
+//   limbs_ptx.cuh          NVIDIA devices: 32-bit words and PTX carry chains
 #pragma once
 
 #if defined(__CUDACC__)
 #define HD __host__ __device__
 #else
 #define HD
+#endif
+
+// The largest number of 64-bit limbs whose product is inlined: a device has no cheap call.
+#if defined(__CUDA_ARCH__)
+#define CUZKD_INLINED_LIMBS64 6
+#else
+#define CUZKD_INLINED_LIMBS64 4
 #endif
 
 #define CUZKD_INLINE inline __attribute__((always_inline))
@@ -50,7 +57,10 @@ constexpr unsigned WORDS = P::LIMBS32 * 32 / WORD_BITS;
 
 }  // namespace cuzkd
 
-#if !defined(__CUDACC__) && !defined(CUZKD_WORD32) && defined(__x86_64__) && defined(__BMI2__) && defined(__ADX__)
+#if defined(__CUDA_ARCH__)
+#include "limbs_ptx.cuh"
+#define CUZKD_FAST_LIMBS 1
+#elif !defined(__CUDACC__) && !defined(CUZKD_WORD32) && defined(__x86_64__) && defined(__BMI2__) && defined(__ADX__)
 #include "limbs_x86.cuh"
 #define CUZKD_FAST_LIMBS 1
 #else

@@ -1,0 +1,158 @@
+"""Number-theoretic transforms and the quotient on a CUDA device.
+
+Transforms go from natural to bit-reversed order (`down`) or back (`up`), in place, in passes of up to 8 bits;
+tables are made once for each size. Elements are 32 bytes in Montgomery form, canonical, as on the host.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cuzkd.kernels.field import scalars_from_ints
+from cuzkd.kernels.loader import kernels
+from cuzkd.kernels.params import PARAMS
+from cuzkd.model import Curve
+
+MAX_LOG_SIZE = 28
+_MAX_BITS = 8
+_TILE = 2048
+_THREADS = 256
+_EACH = 8
+_INNER = 1 << (_MAX_BITS - 1)
+_SHARED_BYTES = 32 * (_TILE + _INNER)
+
+
+def passes(log_size: int) -> list[tuple[int, int]]:
+    """(bits, low) of every pass of a transform from natural order: as few as can be, and nearly equal."""
+    count = -(-log_size // _MAX_BITS)
+    low, result = log_size, []
+    for i in range(count):
+        bits = -(-low // (count - i))
+        low -= bits
+        result.append((bits, low))
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """Powers w^i, i < 2^log_count, of one number: w^low · (factor · w^high), from two arrays on the device."""
+
+    low: Any
+    high: Any
+    split: int
+
+    @property
+    def arguments(self) -> tuple[Any, Any, np.uint32]:
+        """As kernels take them."""
+        return self.low, self.high, np.uint32(self.split)
+
+
+class DeviceNtt:
+    """Transforms of one size over one scalar field; holds its tables on the current device."""
+
+    def __init__(self, curve: Curve, log_size: int) -> None:
+        params = PARAMS[curve]
+        if not 1 <= log_size <= min(MAX_LOG_SIZE, params.two_adicity):
+            raise ValueError(f"{curve} has no transform of 2^{log_size} elements here")
+        self.curve = curve
+        self.log_size = log_size
+        self._kernels = kernels("ntt", curve)
+        root = pow(params.root, 1 << (params.two_adicity - log_size), params.r)
+        self._forward = self._tables(root)
+        self._backward = self._tables(pow(root, -1, params.r))
+        for name in ("ntt_down", "ntt_up"):
+            self._kernels.allow_shared(name, _SHARED_BYTES)
+
+    def down(self, values: Any, *, inverse: bool, shift: Powers | None = None, stream: Any = None) -> None:
+        """Transform (batch, n, 4) uint64 `values` from natural to reversed order; then element j times shift^j.
+
+        The inverse is not scaled: that is the shift's factor to do.
+        """
+        inner, between = self._backward if inverse else self._forward
+        batch = values.size // 4 >> self.log_size
+        nothing = (0, 0, np.uint32(0))
+        for bits, low in passes(self.log_size):
+            shifted = shift.arguments if shift is not None and low == 0 else nothing
+            self._launch("ntt_down", values, bits, low, batch, inner, between, shifted, stream)
+
+    def up(self, values: Any, *, inverse: bool = False, stream: Any = None) -> None:
+        """Transform (batch, n, 4) `values` from reversed to natural order."""
+        inner, between = self._backward if inverse else self._forward
+        batch = values.size // 4 >> self.log_size
+        for bits, low in reversed(passes(self.log_size)):
+            self._launch("ntt_up", values, bits, low, batch, inner, between, (), stream)
+
+    def powers(self, base: int, factor: int, log_count: int) -> Powers:
+        """The table of factor·base^i for i < 2^log_count; integers below r."""
+        split = (log_count + 1) // 2
+        return Powers(
+            self._powers(base, 1, 1 << split),
+            self._powers(pow(base, 1 << split, PARAMS[self.curve].r), factor, 1 << (log_count - split)),
+            split,
+        )
+
+    def _tables(self, root: int) -> tuple[Any, Powers]:
+        r = PARAMS[self.curve].r
+        inner_root = root
+        if self.log_size >= _MAX_BITS:
+            inner_root = pow(root, 1 << (self.log_size - _MAX_BITS), r)
+        else:
+            params = PARAMS[self.curve]
+            full = pow(params.root, 1 << (params.two_adicity - _MAX_BITS), r)
+            inner_root = full if pow(full, 1 << (_MAX_BITS - self.log_size), r) == root else pow(full, -1, r)
+        return self._powers(inner_root, 1, _INNER), self.powers(root, 1, self.log_size)
+
+    def _powers(self, base: int, factor: int, count: int) -> Any:
+        import cupy
+
+        table = cupy.empty((count, 4), dtype=cupy.uint64)
+        given = cupy.asarray(_montgomery(self.curve, (base, factor)))
+        threads = -(-count // _EACH)
+        self._kernels["powers"](
+            (-(-threads // _THREADS),), (_THREADS,), (table, np.uint32(count), given, given[1:])
+        )
+        return table
+
+    def _launch(
+        self, name: str, values: Any, bits: int, low: int, batch: int, inner: Any, between: Powers,
+        rest: tuple[Any, ...], stream: Any,
+    ) -> None:  # fmt: skip
+        columns = batch << (self.log_size - bits)
+        blocks = -(-columns // (_TILE >> bits))
+        arguments = (
+            values, values, np.uint32(bits), np.uint32(low), np.uint32(self.log_size), np.uint64(columns),
+            inner, *between.arguments, *rest,
+        )  # fmt: skip
+        self._kernels[name]((blocks,), (_THREADS,), arguments, shared_mem=_SHARED_BYTES, stream=stream)
+
+
+class DeviceQuotient:
+    """The quotient in the form of snarkjs keys (see `quotient.odd_coset_quotient`) for one domain on the device."""
+
+    def __init__(self, curve: Curve, log_domain: int) -> None:
+        params = PARAMS[curve]
+        self.log_domain = log_domain
+        self._ntt = DeviceNtt(curve, log_domain)
+        root = pow(params.root, 1 << (params.two_adicity - log_domain - 1), params.r)
+        scale = pow(1 << log_domain, -1, params.r)
+        self._shift = self._ntt.powers(root, scale, log_domain)
+        self._points = kernels("ntt", curve)["quotient_points"]
+
+    def run(self, abc: Any, out: Any, stream: Any = None) -> None:
+        """(3, n, 4) `abc`, zeros from the last row on, becomes scratch; `out` (n, 4) takes the canonical p_i."""
+        self._ntt.down(abc, inverse=True, shift=self._shift, stream=stream)
+        self._ntt.up(abc, stream=stream)
+        count = 1 << self.log_domain
+        self._points(
+            (-(-count // _THREADS),), (_THREADS,), (abc[0], abc[1], abc[2], out, np.uint64(count)), stream=stream
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _montgomery(curve: Curve, values: tuple[int, ...]) -> Any:
+    r = PARAMS[curve].r
+    return scalars_from_ints([value * (1 << 256) % r for value in values])
