@@ -20,6 +20,7 @@ from cuzkd.model import Curve
 MAX_LOG_SIZE = 28
 _MAX_BITS = 8
 _TILE = 2048
+_FULL_TABLE_LOG = 24
 _THREADS = 256
 _EACH = 8
 _INNER = 1 << (_MAX_BITS - 1)
@@ -39,7 +40,7 @@ def passes(log_size: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Powers:
-    """Powers w^i, i < 2^log_count, of one number: w^low · (factor · w^high), from two arrays on the device."""
+    """Powers factor·w^i of one number: low[i mod 2^split] · high[i / 2^split], or all of them in `low`."""
 
     low: Any
     high: Any
@@ -48,7 +49,15 @@ class Powers:
     @property
     def arguments(self) -> tuple[Any, Any, np.uint32]:
         """As kernels take them."""
-        return self.low, self.high, np.uint32(self.split)
+        return self.low, 0 if self.high is None else self.high, np.uint32(self.split)
+
+
+@dataclass(frozen=True, slots=True)
+class _Twiddles:
+    """What one direction multiplies by: w_256^i within a pass, w^e between passes."""
+
+    inner: Any
+    between: Powers
 
 
 class DeviceNtt:
@@ -64,47 +73,51 @@ class DeviceNtt:
         root = pow(params.root, 1 << (params.two_adicity - log_size), params.r)
         self._forward = self._tables(root)
         self._backward = self._tables(pow(root, -1, params.r))
-        for name in ("ntt_down", "ntt_up"):
+        for name in ("ntt_down", "ntt_up", "ntt_turn"):
             self._kernels.allow_shared(name, _SHARED_BYTES)
 
-    def down(self, values: Any, *, inverse: bool, shift: Powers | None = None, stream: Any = None) -> None:
-        """Transform (batch, n, 4) uint64 `values` from natural to reversed order; then element j times shift^j.
-
-        The inverse is not scaled: that is the shift's factor to do.
-        """
-        inner, between = self._backward if inverse else self._forward
-        batch = values.size // 4 >> self.log_size
-        nothing = (0, 0, np.uint32(0))
+    def down(self, values: Any, *, inverse: bool = False, stream: Any = None) -> None:
+        """Transform (batch, n, 4) uint64 `values` from natural to reversed order; the inverse is not scaled."""
         for bits, low in passes(self.log_size):
-            shifted = shift.arguments if shift is not None and low == 0 else nothing
-            self._launch("ntt_down", values, bits, low, batch, inner, between, shifted, stream)
+            self._launch("ntt_down", values, bits, low, self._backward if inverse else self._forward, stream)
 
     def up(self, values: Any, *, inverse: bool = False, stream: Any = None) -> None:
         """Transform (batch, n, 4) `values` from reversed to natural order."""
-        inner, between = self._backward if inverse else self._forward
-        batch = values.size // 4 >> self.log_size
         for bits, low in reversed(passes(self.log_size)):
-            self._launch("ntt_up", values, bits, low, batch, inner, between, (), stream)
+            self._launch("ntt_up", values, bits, low, self._backward if inverse else self._forward, stream)
+
+    def there_and_back(self, values: Any, shift: Powers, stream: Any = None) -> None:
+        """The inverse of (batch, n, 4) `values`, unscaled, its element j times shift^j, transformed: all in place."""
+        *outer, (bits, low) = passes(self.log_size)
+        for outer_bits, outer_low in outer:
+            self._launch("ntt_down", values, outer_bits, outer_low, self._backward, stream)
+        columns = self._columns(values, bits)
+        arguments = (
+            values, values, np.uint32(bits), np.uint32(self.log_size), np.uint64(columns),
+            self._backward.inner, self._forward.inner, *shift.arguments,
+        )  # fmt: skip
+        self._kernels["ntt_turn"](_grid(columns, bits), (_THREADS,), arguments, _SHARED_BYTES, stream)
+        for outer_bits, outer_low in reversed(outer):
+            self._launch("ntt_up", values, outer_bits, outer_low, self._forward, stream)
 
     def powers(self, base: int, factor: int, log_count: int) -> Powers:
         """The table of factor·base^i for i < 2^log_count; integers below r."""
+        if log_count <= _FULL_TABLE_LOG:
+            return Powers(self._powers(base, factor, 1 << log_count), None, log_count)
         split = (log_count + 1) // 2
-        return Powers(
-            self._powers(base, 1, 1 << split),
-            self._powers(pow(base, 1 << split, PARAMS[self.curve].r), factor, 1 << (log_count - split)),
-            split,
-        )
+        high_base = pow(base, 1 << split, PARAMS[self.curve].r)
+        high = self._powers(high_base, factor, 1 << (log_count - split))
+        return Powers(self._powers(base, 1, 1 << split), high, split)
 
-    def _tables(self, root: int) -> tuple[Any, Powers]:
-        r = PARAMS[self.curve].r
-        inner_root = root
+    def _tables(self, root: int) -> _Twiddles:
+        params = PARAMS[self.curve]
         if self.log_size >= _MAX_BITS:
-            inner_root = pow(root, 1 << (self.log_size - _MAX_BITS), r)
+            inner_root = pow(root, 1 << (self.log_size - _MAX_BITS), params.r)
         else:
-            params = PARAMS[self.curve]
-            full = pow(params.root, 1 << (params.two_adicity - _MAX_BITS), r)
-            inner_root = full if pow(full, 1 << (_MAX_BITS - self.log_size), r) == root else pow(full, -1, r)
-        return self._powers(inner_root, 1, _INNER), self.powers(root, 1, self.log_size)
+            full = pow(params.root, 1 << (params.two_adicity - _MAX_BITS), params.r)
+            forward = pow(full, 1 << (_MAX_BITS - self.log_size), params.r) == root
+            inner_root = full if forward else pow(full, -1, params.r)
+        return _Twiddles(self._powers(inner_root, 1, _INNER), self.powers(root, 1, self.log_size))
 
     def _powers(self, base: int, factor: int, count: int) -> Any:
         import cupy
@@ -117,17 +130,20 @@ class DeviceNtt:
         )
         return table
 
-    def _launch(
-        self, name: str, values: Any, bits: int, low: int, batch: int, inner: Any, between: Powers,
-        rest: tuple[Any, ...], stream: Any,
-    ) -> None:  # fmt: skip
-        columns = batch << (self.log_size - bits)
-        blocks = -(-columns // (_TILE >> bits))
+    def _launch(self, name: str, values: Any, bits: int, low: int, table: _Twiddles, stream: Any) -> None:
+        columns = self._columns(values, bits)
         arguments = (
             values, values, np.uint32(bits), np.uint32(low), np.uint32(self.log_size), np.uint64(columns),
-            inner, *between.arguments, *rest,
+            table.inner, *table.between.arguments,
         )  # fmt: skip
-        self._kernels[name]((blocks,), (_THREADS,), arguments, shared_mem=_SHARED_BYTES, stream=stream)
+        self._kernels[name](_grid(columns, bits), (_THREADS,), arguments, _SHARED_BYTES, stream)
+
+    def _columns(self, values: Any, bits: int) -> int:
+        return (values.size // 4 >> self.log_size) << (self.log_size - bits)
+
+
+def _grid(columns: int, bits: int) -> tuple[int]:
+    return (-(-columns // (_TILE >> bits)),)
 
 
 class DeviceQuotient:
@@ -144,11 +160,10 @@ class DeviceQuotient:
 
     def run(self, abc: Any, out: Any, stream: Any = None) -> None:
         """(3, n, 4) `abc`, zeros from the last row on, becomes scratch; `out` (n, 4) takes the canonical p_i."""
-        self._ntt.down(abc, inverse=True, shift=self._shift, stream=stream)
-        self._ntt.up(abc, stream=stream)
+        self._ntt.there_and_back(abc, self._shift, stream)
         count = 1 << self.log_domain
         self._points(
-            (-(-count // _THREADS),), (_THREADS,), (abc[0], abc[1], abc[2], out, np.uint64(count)), stream=stream
+            (-(-count // _THREADS),), (_THREADS,), (abc[0], abc[1], abc[2], out, np.uint64(count)), 0, stream
         )
 
 

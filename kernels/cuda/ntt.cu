@@ -15,13 +15,15 @@ constexpr unsigned kTile = kThreads * kEach;
 constexpr unsigned kMaxBits = 8;
 constexpr unsigned kInner = 1u << (kMaxBits - 1);
 
-// Powers of one number: low[i] = w^i for i < 2^split, high[i] = f·w^(i·2^split), f a factor for all.
+// Powers of one number: low[i] = w^i for i < 2^split, high[i] = f·w^(i·2^split), f a factor for all. Without `high` the
+// lower table has all of them (and the factor): memory for one product.
 struct Powers {
     const Fr* low;
     const Fr* high;
     u32 split;
 
     CUZKD_DEVICE Fr operator()(u32 exponent) const {
+        if (high == nullptr) return load(low + exponent);
         return load(low + (exponent & ((1u << split) - 1))) * load(high + (exponent >> split));
     }
 };
@@ -151,12 +153,13 @@ CUZKD_DEVICE void rounds(Tile& tile, const Pass& pass) {
     if (!DOWN && top != 0 && pass.bits > 3) round_of<DOWN, false>(top, tile, tile_columns, pass.bits - top);
 }
 
-// Calls `visit(place in the tile, column, row)` for the tile's elements that exist, neighbours in memory by neighbours.
-template <class Visit>
+// Calls `visit(place in the tile, column, row)` for the tile's elements that exist, neighbours in memory by neighbours,
+// `UNROLL` of them at once.
+template <unsigned UNROLL, class Visit>
 CUZKD_DEVICE void each(const Pass& pass, Visit visit) {
     const u32 tile_columns = kTile >> pass.bits;
     const u64 first_column = static_cast<u64>(blockIdx.x) * tile_columns;
-#pragma unroll 1
+#pragma unroll UNROLL
     for (u32 i = threadIdx.x; i < kTile; i += kThreads) {
         const u32 row = pass.low == 0 ? i & ((1u << pass.bits) - 1) : i / tile_columns;
         const u32 column = pass.low == 0 ? i >> pass.bits : i % tile_columns;
@@ -169,26 +172,20 @@ CUZKD_DEVICE void each(const Pass& pass, Visit visit) {
 using namespace cuzkd;
 using namespace cuzkd::device;
 
-// Natural to reversed order. `inner` is w_256^i, i < 128. With `low` > 0 the factors between passes come from
-// (between_low, between_high); with `low` = 0 and a shift table, element j is multiplied by shift^j, j its natural index.
+// Natural to reversed order. `inner` is w_256^i, i < 128; with `low` > 0 elements leave with the factors between passes.
 CUZKD_KERNEL void CUZKD_BOUNDS(256, 2)
 ntt_down(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, const Fr* inner, const Fr* between_low,
-         const Fr* between_high, u32 between_split, const Fr* shift_low, const Fr* shift_high, u32 shift_split) {
+         const Fr* between_high, u32 between_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
     const Pass pass{bits, low, log_size, columns};
-    const Powers between{between_low, between_high, between_split}, shift{shift_low, shift_high, shift_split};
+    const Powers between{between_low, between_high, between_split};
     tile->set_twiddles(inner);
-    each(pass, [&](u32 place, u64 column, u32 row) { tile->put(place, load(from + pass.index(column, row))); });
+    each<4>(pass, [&](u32 place, u64 column, u32 row) { tile->put(place, load(from + pass.index(column, row))); });
     __syncthreads();
     rounds<true>(*tile, pass);
-    each(pass, [&](u32 place, u64 column, u32 row) {
-        const u64 index = pass.index(column, row);
-        Fr value = tile->get(place);
-        if (low > 0)
-            value = value * between(pass.between(column, row));
-        else if (shift_low != nullptr)
-            value = value * shift(reverse_bits(static_cast<u32>(index) & ((1u << log_size) - 1), log_size));
-        store(to + index, value);
+    each<2>(pass, [&](u32 place, u64 column, u32 row) {
+        const Fr value = tile->get(place);
+        store(to + pass.index(column, row), low > 0 ? value * between(pass.between(column, row)) : value);
     });
 }
 
@@ -200,13 +197,34 @@ ntt_up(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, con
     const Pass pass{bits, low, log_size, columns};
     const Powers between{between_low, between_high, between_split};
     tile->set_twiddles(inner);
-    each(pass, [&](u32 place, u64 column, u32 row) {
+    each<2>(pass, [&](u32 place, u64 column, u32 row) {
         const Fr value = load(from + pass.index(column, row));
         tile->put(place, low > 0 ? value * between(pass.between(column, row)) : value);
     });
     __syncthreads();
     rounds<false>(*tile, pass);
-    each(pass, [&](u32 place, u64 column, u32 row) { store(to + pass.index(column, row), tile->get(place)); });
+    each<2>(pass, [&](u32 place, u64 column, u32 row) { store(to + pass.index(column, row), tile->get(place)); });
+}
+
+// The last pass downwards and the first one upwards in one, element j of the middle times shift^j.
+CUZKD_KERNEL void CUZKD_BOUNDS(256, 2)
+ntt_turn(const Fr* from, Fr* to, u32 bits, u32 log_size, u64 columns, const Fr* inner_down, const Fr* inner_up,
+         const Fr* shift_low, const Fr* shift_high, u32 shift_split) {
+    CUZKD_DYNAMIC_SHARED(Tile, tile);
+    const Pass pass{bits, 0, log_size, columns};
+    const Powers shift{shift_low, shift_high, shift_split};
+    tile->set_twiddles(inner_down);
+    each<4>(pass, [&](u32 place, u64 column, u32 row) { tile->put(place, load(from + pass.index(column, row))); });
+    __syncthreads();
+    rounds<true>(*tile, pass);
+    tile->set_twiddles(inner_up);
+    each<2>(pass, [&](u32 place, u64 column, u32 row) {
+        const u32 position = static_cast<u32>(pass.index(column, row)) & ((1u << log_size) - 1);
+        tile->put(place, tile->get(place) * shift(reverse_bits(position, log_size)));
+    });
+    __syncthreads();
+    rounds<false>(*tile, pass);
+    each<2>(pass, [&](u32 place, u64 column, u32 row) { store(to + pass.index(column, row), tile->get(place)); });
 }
 
 // out = (a·b - c), canonical and no more in Montgomery form.

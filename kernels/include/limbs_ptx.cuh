@@ -122,7 +122,8 @@ __device__ __forceinline__ void mad_modulus(u32* t, u32 m) {
 template <class P>
 __device__ __forceinline__ void clear_row(u32* even, u32* odd) {
     constexpr unsigned N = WORDS<P>;
-    const u32 m = even[0] * static_cast<u32>(P::INV);
+    // Opaque to the compiler: with the all-ones INV of BLS12-381's r it would make worse code of what follows.
+    const u32 m = ptx::mul_lo(even[0], static_cast<u32>(P::INV));
     mad_modulus<P, 1>(odd, m);
     mad_modulus<P, 0>(even, m);
     odd[N - 1] = ptx::addc(odd[N - 1], 0);

@@ -1,0 +1,271 @@
+"""Multi-scalar multiplication on a CUDA device: sorted entries, rounds of batched affine additions, running sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzkd.kernels.curve import Group, combine, encode, width
+from cuzkd.kernels.device_points import THREADS, group_define
+from cuzkd.kernels.field import scalars_from_ints
+from cuzkd.kernels.loader import kernels
+from cuzkd.kernels.params import PARAMS, fp2_inv, fp2_mul
+from cuzkd.model import Curve
+
+Array = npt.NDArray[np.uint64]
+
+_PROCESSORS = 132
+_SORT_THREADS = 256
+_BIN_THREADS = 512
+_SCAN_THREADS = 1024
+_JOIN_THREADS = 64
+_LOG_JOIN = 3
+_WAVE = 3 * _PROCESSORS
+
+
+@dataclass(frozen=True, slots=True)
+class MsmPlan:
+    """The shape of a sum of `count` products: windows of `bits` bits, buckets, bins, and rounds of additions."""
+
+    curve: Curve
+    group: Group
+    count: int
+    bits: int
+    stored: bool
+
+    @property
+    def windows(self) -> int:
+        """Digits of a scalar; s + k·r stays below 2^(windows·bits - 1) for the k that spread digits."""
+        return -(-(PARAMS[self.curve].r.bit_length() + 1) // self.bits)
+
+    @property
+    def spread(self) -> int:
+        """How many multiples of r fit."""
+        return (1 << (self.windows * self.bits - 1)) // PARAMS[self.curve].r
+
+    @property
+    def groups(self) -> int:
+        """Sets of buckets: one, or one a window."""
+        return 1 if self.stored else self.windows
+
+    @property
+    def buckets(self) -> int:
+        """Buckets of all sets."""
+        return self.groups << (self.bits - 1)
+
+    @property
+    def sub_bits(self) -> int:
+        """log2 of the buckets of a bin."""
+        return min(max(self.buckets.bit_length() - 12, 2), 12, self.bits - 1)
+
+    @property
+    def bins(self) -> int:
+        """Blocks of the second sorting step."""
+        return self.buckets >> self.sub_bits
+
+    @property
+    def entries(self) -> int:
+        """The most entries."""
+        return self.count * self.windows
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of additions of neighbours, after which a bucket has few points left."""
+        mean = self.entries / self.buckets
+        return min(max(int(mean / 4).bit_length() - 1, 1), 7)
+
+    @property
+    def slots(self) -> int:
+        """The most slots: entries, and what fills buckets up."""
+        return self.entries + self.buckets * ((1 << self.rounds) - 1)
+
+    @property
+    def log_run(self) -> int:
+        """log2 of the buckets that one thread of the reduction takes."""
+        return 4 if self.buckets >= 1 << 20 else 2
+
+
+class DeviceMsm:
+    """Sums of one plan; holds every buffer, so that a run allocates nothing."""
+
+    def __init__(self, plan: MsmPlan) -> None:
+        import cupy
+
+        self.plan = plan
+        define = group_define(plan.group)
+        self._sort = kernels("msm_sort", plan.curve)
+        self._add = kernels("msm_add", plan.curve, define)
+        self._reduce = kernels("msm_reduce", plan.curve, define)
+        coordinate = 4 * width(plan.curve, plan.group)
+        self._coordinate = coordinate
+        u32, u8 = cupy.uint32, cupy.uint8
+        self._small = cupy.zeros(2 * plan.bins + 1, u32)  # bins, slots of bins, ones
+        self._bin_starts = cupy.empty(plan.bins + 1, u32)
+        self._cursors = cupy.empty(plan.bins, u32)
+        self._slot_starts = cupy.empty(plan.bins + 1, u32)
+        self._counts = cupy.empty(plan.buckets, u32)
+        self._starts = cupy.empty(plan.buckets + 1, u32)
+        self._subs = cupy.empty(plan.entries, cupy.uint16)
+        self._values = cupy.empty(plan.entries, u32)
+        self._slots = cupy.empty(plan.slots, u32)
+        self._ones = cupy.empty(plan.count, u32)
+        pairs = plan.slots // 2
+        self._points = [
+            cupy.empty(2 * coordinate * pairs, u8),
+            cupy.empty(2 * coordinate * max(pairs // 2, 1), u8),
+        ]
+        self._before = cupy.empty(coordinate * pairs, u8)
+        most = THREADS * max(self._blocks(pairs >> r) for r in range(plan.rounds))
+        self._totals = cupy.empty(coordinate * most, u8)
+        self._scratch = cupy.empty(coordinate * most, u8)
+        runs = plan.buckets >> plan.log_run
+        self._runs = [cupy.empty(4 * coordinate * max(runs >> (_LOG_JOIN * i), plan.groups), u8) for i in (0, 0, 1, 1)]
+        self._list_blocks = max(1, min(_WAVE, plan.count // (THREADS * 8)))
+        self._sums = [cupy.empty(4 * coordinate * THREADS * self._list_blocks, u8) for _ in range(2)]
+        for name in ("count_entries", "scatter_entries", "scan"):
+            self._sort.allow_shared(name, max(4 * plan.bins, 1024))
+
+    def run(self, table: Any, scalars: Any) -> tuple[Any, Any]:
+        """Sums of each set of buckets, weighted, and of the bases whose scalars are ±1: XYZZ planes on the device.
+
+        `table` holds the bases, or their stored multiples; `scalars` is (count, 4), canonical.
+        """
+        slots, ones = self._sorted(scalars)
+        return self._reduced(self._added(table, slots)), self._listed(table, ones)
+
+    def _sorted(self, scalars: Any) -> tuple[int, int]:
+        plan = self.plan
+        self._small.fill(0)
+        bins, slots, ones = self._small[: plan.bins], self._small[plan.bins : -1], self._small[-1:]
+        digits = (
+            np.uint32(plan.bits), np.uint32(plan.windows), np.uint32(plan.sub_bits), np.uint32(plan.spread),
+            np.uint32(plan.stored), np.uint32(plan.bins),
+        )  # fmt: skip
+        shared = 4 * plan.bins
+        some = (scalars, np.uint64(plan.count), *digits)
+        blocks = min(-(-plan.count // _SORT_THREADS), 8 * _PROCESSORS)
+        self._sort["count_entries"]((blocks,), (_SORT_THREADS,), (*some, bins), shared)
+        scanned = (np.uint32(plan.bins), self._bin_starts, self._cursors)
+        self._sort["scan"]((1,), (_SCAN_THREADS,), (bins, *scanned), shared)
+        each = 8 if plan.count >= 1 << 20 else 1
+        self._sort["scatter_entries"](
+            (-(-plan.count // (_SORT_THREADS * each)),), (_SORT_THREADS,),
+            (*some, np.uint32(each), self._cursors, self._subs, self._values, self._ones, ones), shared,
+        )  # fmt: skip
+        sub = (np.uint32(plan.sub_bits), np.uint32(plan.rounds))
+        local = 4 << plan.sub_bits
+        self._sort["count_buckets"](
+            (plan.bins,), (_BIN_THREADS,), (self._bin_starts, self._subs, *sub, self._counts, slots), local
+        )
+        self._sort["scan"]((1,), (_SCAN_THREADS,), (slots, np.uint32(plan.bins), self._slot_starts, 0), shared)
+        self._sort["place_entries"](
+            (plan.bins,), (_BIN_THREADS,),
+            (self._bin_starts, self._slot_starts, self._subs, self._values, *sub, self._counts, self._starts,
+             self._slots), local,
+        )  # fmt: skip
+        return int(self._slot_starts[-1]), int(ones[0])
+
+    def _added(self, table: Any, slots: int) -> tuple[Any, int]:
+        """The points left after all rounds, in planes, and their number."""
+        left = slots
+        source: Any = None
+        for r in range(self.plan.rounds):
+            pairs = left // 2
+            if pairs == 0:
+                return self._points[0], 0
+            blocks = self._blocks(pairs)
+            count = blocks * THREADS
+            kind = "table" if r == 0 else "points"
+            given = (table, self._slots) if r == 0 else (source, np.uint64(left))
+            middle = (*given, np.uint64(pairs), self._before, np.uint64(pairs), self._totals)
+            to = self._points[r % 2]
+            self._add[f"forward_{kind}"]((blocks,), (THREADS,), middle)
+            inverters = max(1, min(-(-count // (THREADS * 16)), 2 * _PROCESSORS))
+            self._add["invert"]((inverters,), (THREADS,), (self._totals, np.uint64(count), self._scratch))
+            self._add[f"backward_{kind}"]((blocks,), (THREADS,), (*middle, to, np.uint64(pairs)))
+            source, left = to, pairs
+        return source, left
+
+    def _reduced(self, added: tuple[Any, int]) -> Any:
+        points, left = added
+        plan = self.plan
+        runs = plan.buckets >> plan.log_run
+        weighted, plain, to_weighted, to_plain = self._runs
+        self._reduce["reduce_buckets"](
+            (-(-runs // THREADS),), (THREADS,),
+            (points, np.uint64(left), self._starts, np.uint32(plan.rounds), np.uint32(plan.log_run),
+             np.uint64(runs), weighted, plain),
+        )  # fmt: skip
+        bits = plan.bits - 1 - plan.log_run
+        while bits > 0:
+            join = min(_LOG_JOIN, bits)
+            self._reduce["join_runs"](
+                (-(-(runs >> join) // _JOIN_THREADS),), (_JOIN_THREADS,),
+                (weighted, plain, np.uint64(runs), np.uint32(join), to_weighted, to_plain),
+            )  # fmt: skip
+            weighted, plain, to_weighted, to_plain = to_weighted, to_plain, weighted, plain
+            runs >>= join
+            bits -= join
+        return weighted[: 4 * self._coordinate * plan.groups]
+
+    def _listed(self, table: Any, ones: int) -> Any:
+        if ones == 0:
+            return None
+        sums, other = self._sums
+        count = THREADS * self._list_blocks
+        self._reduce["sum_list"](
+            (self._list_blocks,), (THREADS,), (table, self._ones, self._small[-1:], sums)
+        )
+        while count > 1:
+            threads = max(1, count // 16)
+            block = min(threads, _JOIN_THREADS)
+            blocks = -(-threads // block)
+            self._reduce["add_sums"]((blocks,), (block,), (sums, np.uint64(count), other))
+            sums, other, count = other, sums, blocks * block
+        return sums[: 4 * self._coordinate]
+
+    @staticmethod
+    def _blocks(pairs: int) -> int:
+        """Blocks of one round: whole waves of some fifty pairs a thread, or fewer pairs and threads."""
+        if pairs >= _WAVE * THREADS * 24:
+            return _WAVE * max(1, round(pairs / (_WAVE * THREADS * 48)))
+        return max(1, min(-(-pairs // (THREADS * 4)), _WAVE))
+
+
+def joined(plan: MsmPlan, sums: Any, ones: Any) -> Array:
+    """The whole sum, (1, width) affine Montgomery as on the host, from the planes that a run left."""
+    points = _affine(plan, sums, plan.groups)
+    weights = [1 << (plan.bits * window) for window in range(plan.groups)]
+    if ones is not None:
+        points += _affine(plan, ones, 1)
+        weights.append(1)
+    scalars = scalars_from_ints([weight % PARAMS[plan.curve].r for weight in weights])
+    return combine(plan.curve, plan.group, encode(plan.curve, plan.group, points), scalars)
+
+
+def _affine(plan: MsmPlan, planes: Any, count: int) -> list[Any]:
+    """XYZZ sums in planes as affine points of integers: Montgomery factors cancel in X/ZZ and Y/ZZZ."""
+    q = PARAMS[plan.curve].q
+    data = planes.get().reshape(-1, count, 16).transpose(1, 0, 2).reshape(count, 4, -1)
+    points = [_of_sum(q, [_numbers(plan, coordinate.tobytes()) for coordinate in sums]) for sums in data]
+    if plan.group is Group.G2:
+        return points
+    return [None if point is None else (point[0][0], point[1][0]) for point in points]
+
+
+def _numbers(plan: MsmPlan, data: bytes) -> tuple[int, int]:
+    if plan.group is Group.G1:
+        return int.from_bytes(data, "little"), 0
+    half = len(data) // 2
+    return int.from_bytes(data[:half], "little"), int.from_bytes(data[half:], "little")
+
+
+def _of_sum(q: int, coordinates: list[tuple[int, int]]) -> Any:
+    x, y, zz, zzz = coordinates
+    if zz == (0, 0):
+        return None
+    x, y = fp2_mul(q, x, fp2_inv(q, zz)), fp2_mul(q, y, fp2_inv(q, zzz))
+    return (x, y)
