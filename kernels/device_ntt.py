@@ -69,7 +69,8 @@ class DeviceNtt:
             raise ValueError(f"{curve} has no transform of 2^{log_size} elements here")
         self.curve = curve
         self.log_size = log_size
-        self._kernels = kernels("ntt", curve)
+        import os
+        self._kernels = kernels("ntt", curve, tuple(tuple(x.split("=")) for x in os.environ.get("CUZKD_NTT","").split()))
         root = pow(params.root, 1 << (params.two_adicity - log_size), params.r)
         self._forward = self._tables(root)
         self._backward = self._tables(pow(root, -1, params.r))
@@ -102,9 +103,17 @@ class DeviceNtt:
 
     def powers(self, base: int, factor: int, log_count: int) -> Powers:
         """The table of factor·base^i for i < 2^log_count; integers below r."""
-        if log_count <= _FULL_TABLE_LOG:
+        return self._split_powers(base, factor, log_count, log_count)
+
+    def shift(self, base: int, factor: int) -> Powers:
+        """The table for `there_and_back`: a block's elements differ in few bits of either part of their exponents."""
+        bits, _ = passes(self.log_size)[-1]
+        return self._split_powers(base, factor, self.log_size, self.log_size - bits)
+
+    def _split_powers(self, base: int, factor: int, log_count: int, split: int) -> Powers:
+        if split == log_count and log_count <= _FULL_TABLE_LOG:
             return Powers(self._powers(base, factor, 1 << log_count), None, log_count)
-        split = (log_count + 1) // 2
+        split = split if split < log_count else (log_count + 1) // 2
         high_base = pow(base, 1 << split, PARAMS[self.curve].r)
         high = self._powers(high_base, factor, 1 << (log_count - split))
         return Powers(self._powers(base, 1, 1 << split), high, split)
@@ -155,7 +164,7 @@ class DeviceQuotient:
         self._ntt = DeviceNtt(curve, log_domain)
         root = pow(params.root, 1 << (params.two_adicity - log_domain - 1), params.r)
         scale = pow(1 << log_domain, -1, params.r)
-        self._shift = self._ntt.powers(root, scale, log_domain)
+        self._shift = self._ntt.shift(root, scale)
         self._points = kernels("ntt", curve)["quotient_points"]
 
     def run(self, abc: Any, out: Any, stream: Any = None) -> None:

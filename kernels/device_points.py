@@ -61,10 +61,9 @@ class PointTables:
         count = len(out)
         blocks = max(1, min(-(-count // (THREADS * _EACH)), 1 << 16))
         totals_count = blocks * THREADS
-        quads = self._coordinate_bytes // 2
-        sums = cupy.empty(4 * quads * count, dtype=cupy.uint8)
-        before = cupy.empty(quads * count, dtype=cupy.uint8)
-        totals = cupy.empty(quads * totals_count, dtype=cupy.uint8)
+        sums = cupy.empty(4 * self._coordinate_bytes * count, dtype=cupy.uint8)
+        before = cupy.empty(self._coordinate_bytes * count, dtype=cupy.uint8)
+        totals = cupy.empty(self._coordinate_bytes * totals_count, dtype=cupy.uint8)
         scratch = cupy.empty_like(totals)
         self._points[kernel]((blocks,), (THREADS,), (*arguments, sums, before, totals))
         self._invert(

@@ -9,8 +9,15 @@
 
 namespace cuzkd::device {
 
+#ifndef CUZKD_ROUND
+#define CUZKD_ROUND 3
+#endif
+#ifndef CUZKD_BLOCKS
+#define CUZKD_BLOCKS 2
+#endif
 constexpr unsigned kThreads = 256;
 constexpr unsigned kEach = 8;
+constexpr unsigned kRound = CUZKD_ROUND;
 constexpr unsigned kTile = kThreads * kEach;
 constexpr unsigned kMaxBits = 8;
 constexpr unsigned kInner = 1u << (kMaxBits - 1);
@@ -127,30 +134,32 @@ CUZKD_DEVICE void round(Tile& tile, u32 tile_columns, unsigned shift) {
     __syncthreads();
 }
 
-template <bool DOWN, bool LOWEST>
+template <bool DOWN, bool LOWEST, unsigned B = kRound>
 CUZKD_DEVICE void round_of(unsigned bits, Tile& tile, u32 tile_columns, unsigned shift) {
-    if (bits == 3)
-        round<DOWN, 3, LOWEST>(tile, tile_columns, shift);
-    else if (bits == 2)
-        round<DOWN, 2, LOWEST>(tile, tile_columns, shift);
-    else
-        round<DOWN, 1, LOWEST>(tile, tile_columns, shift);
+    if (bits == B)
+        round<DOWN, B, LOWEST>(tile, tile_columns, shift);
+    else if constexpr (B > 1)
+        round_of<DOWN, LOWEST, B - 1>(bits, tile, tile_columns, shift);
 }
 
-// All butterflies of a pass. Rounds have three bits, but the one of the topmost bits may have fewer.
+// All butterflies of a pass. Rounds have kRound bits, but the one of the topmost bits may have fewer.
 template <bool DOWN>
 CUZKD_DEVICE void rounds(Tile& tile, const Pass& pass) {
     const u32 tile_columns = kTile >> pass.bits;
-    const unsigned top = pass.bits % 3;
-    if (DOWN && top != 0 && pass.bits > 3) round_of<DOWN, false>(top, tile, tile_columns, pass.bits - top);
-    if (DOWN)
+    const unsigned lowest = pass.bits < kRound ? pass.bits : kRound, top = (pass.bits - lowest) % kRound;
+    const unsigned full = pass.bits - top;
+    if (DOWN) {
+        if (top != 0) round_of<DOWN, false, kRound - 1>(top, tile, tile_columns, full);
 #pragma unroll 1
-        for (unsigned shift = pass.bits - top; shift > 3; shift -= 3) round<DOWN, 3, false>(tile, tile_columns, shift - 3);
-    round_of<DOWN, true>(pass.bits < 3 ? pass.bits : 3, tile, tile_columns, 0);
-    if (!DOWN)
+        for (unsigned shift = full; shift > lowest; shift -= kRound)
+            round<DOWN, kRound, false>(tile, tile_columns, shift - kRound);
+        round_of<DOWN, true>(lowest, tile, tile_columns, 0);
+    } else {
+        round_of<DOWN, true>(lowest, tile, tile_columns, 0);
 #pragma unroll 1
-        for (unsigned shift = 3; shift + 3 <= pass.bits; shift += 3) round<DOWN, 3, false>(tile, tile_columns, shift);
-    if (!DOWN && top != 0 && pass.bits > 3) round_of<DOWN, false>(top, tile, tile_columns, pass.bits - top);
+        for (unsigned shift = lowest; shift < full; shift += kRound) round<DOWN, kRound, false>(tile, tile_columns, shift);
+        if (top != 0) round_of<DOWN, false, kRound - 1>(top, tile, tile_columns, full);
+    }
 }
 
 // Calls `visit(place in the tile, column, row)` for the tile's elements that exist, neighbours in memory by neighbours,
@@ -173,7 +182,7 @@ using namespace cuzkd;
 using namespace cuzkd::device;
 
 // Natural to reversed order. `inner` is w_256^i, i < 128; with `low` > 0 elements leave with the factors between passes.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, 2)
+CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
 ntt_down(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, const Fr* inner, const Fr* between_low,
          const Fr* between_high, u32 between_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
@@ -190,7 +199,7 @@ ntt_down(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, c
 }
 
 // Reversed to natural order; the factors between passes are taken on entry.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, 2)
+CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
 ntt_up(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, const Fr* inner, const Fr* between_low,
        const Fr* between_high, u32 between_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
@@ -207,7 +216,7 @@ ntt_up(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, con
 }
 
 // The last pass downwards and the first one upwards in one, element j of the middle times shift^j.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, 2)
+CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
 ntt_turn(const Fr* from, Fr* to, u32 bits, u32 log_size, u64 columns, const Fr* inner_down, const Fr* inner_up,
          const Fr* shift_low, const Fr* shift_high, u32 shift_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
