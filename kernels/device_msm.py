@@ -19,6 +19,8 @@ Array = npt.NDArray[np.uint64]
 
 _PROCESSORS = 132
 _SORT_THREADS = 256
+_TILE_THREADS = 1024
+_TILE_BYTES = 220 << 10
 _BIN_THREADS = 512
 _SCAN_THREADS = 1024
 _JOIN_THREADS = 64
@@ -65,6 +67,17 @@ class MsmPlan:
     def bins(self) -> int:
         """Blocks of the second sorting step."""
         return self.buckets >> self.sub_bits
+
+    @property
+    def tile(self) -> int:
+        """Scalars whose entries a block sorts at once: what fits its shared memory, but work for every processor."""
+        fits = (_TILE_BYTES - 8 * self.bins) // (8 * self.windows)
+        return max(32, min(fits, 2 * _TILE_THREADS, -(-self.count // _PROCESSORS)) // 32 * 32)
+
+    @property
+    def tile_bytes(self) -> int:
+        """The shared memory of such a block."""
+        return 8 * (self.bins + self.tile * self.windows)
 
     @property
     def entries(self) -> int:
@@ -125,8 +138,9 @@ class DeviceMsm:
         self._runs = [cupy.empty(4 * coordinate * max(runs >> (_LOG_JOIN * i), plan.groups), u8) for i in (0, 0, 1, 1)]
         self._list_blocks = max(1, min(_WAVE, plan.count // (THREADS * 8)))
         self._sums = [cupy.empty(4 * coordinate * THREADS * self._list_blocks, u8) for _ in range(2)]
-        for name in ("count_entries", "scatter_entries", "scan"):
-            self._sort.allow_shared(name, max(4 * plan.bins, 1024))
+        self._sort.allow_shared("scatter_entries", plan.tile_bytes)
+        for name in ("count_entries", "scan"):
+            self._sort.allow_shared(name, 4 * plan.bins)
 
     def run(self, table: Any, scalars: Any) -> tuple[Any, Any]:
         """Sums of each set of buckets, weighted, and of the bases whose scalars are ±1: XYZZ planes on the device.
@@ -150,10 +164,10 @@ class DeviceMsm:
         self._sort["count_entries"]((blocks,), (_SORT_THREADS,), (*some, bins), shared)
         scanned = (np.uint32(plan.bins), self._bin_starts, self._cursors)
         self._sort["scan"]((1,), (_SCAN_THREADS,), (bins, *scanned), shared)
-        each = 8 if plan.count >= 1 << 20 else 1
         self._sort["scatter_entries"](
-            (-(-plan.count // (_SORT_THREADS * each)),), (_SORT_THREADS,),
-            (*some, np.uint32(each), self._cursors, self._subs, self._values, self._ones, ones), shared,
+            (-(-plan.count // plan.tile),), (_TILE_THREADS,),
+            (*some, np.uint32(plan.tile), self._cursors, self._subs, self._values, self._ones, ones),
+            plan.tile_bytes,
         )  # fmt: skip
         sub = (np.uint32(plan.sub_bits), np.uint32(plan.rounds))
         local = 4 << plan.sub_bits

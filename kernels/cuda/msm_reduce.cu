@@ -34,7 +34,7 @@ reduce_buckets(Quad* points, u64 stride, const u32* starts, u32 rounds, u32 log_
             point.x = from.x.get(slot);
             if (is_marked(point.x)) continue;
             point.y = from.y.get(slot);
-            sum.add(point);
+            sum.add_inline(point);
         }
         total.add(sum);
     }
@@ -68,7 +68,7 @@ sum_list(const Point* table, const u32* list, const u32* count, Quad* sums) {
     for (u64 i = thread_index(); i < *count; i += threads) {
         Point point = load(table + (list[i] & ~kSign));
         if (list[i] & kSign) point.y = -point.y;
-        sum.add(point);
+        sum.add_inline(point);
     }
     Planes<Sum>{sums, threads}.set(thread_index(), sum);
 }

@@ -112,51 +112,6 @@ count_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bits,
         if (local[b] != 0) atomicAdd(bins + b, local[b]);
 }
 
-// Puts every entry into its bin: (bucket within the bin, base and sign) at a place that `cursors` hands out; `ones` takes
-// the bases of the scalars ±1, `ones_count` how many. A block does `each`·256 scalars at once.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, 4)
-scatter_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bits, u32 limit, u32 stored, u32 bin_count,
-                u32 each, u32* cursors, unsigned short* subs, u32* values, u32* ones, u32* ones_count) {
-    CUZKD_DYNAMIC_SHARED(u32, local);
-    __shared__ u32 local_ones;
-    const Digits digits{bits, windows, sub_bits, limit, count, stored != 0};
-    const u64 first = static_cast<u64>(blockIdx.x) * kThreads * each;
-    if (threadIdx.x == 0) local_ones = 0;
-    for (u32 b = threadIdx.x; b < bin_count; b += kThreads) local[b] = 0;
-    __syncthreads();
-#pragma unroll 1
-    for (u32 step = 0; step < each; step++) {
-        const u64 i = first + step * kThreads + threadIdx.x;
-        if (i >= count) break;
-        const Fr s = load(scalars + i);
-        const Kind kind = kind_of(s);
-        if (kind == Kind::one || kind == Kind::minus_one) atomicAdd(&local_ones, 1u);
-        if (kind != Kind::small && kind != Kind::large) continue;
-        entries(digits, spread(s, kind, static_cast<u32>(i), limit), static_cast<u32>(i),
-                [&](u32 bucket, u32) { atomicAdd(local + (bucket >> sub_bits), 1u); });
-    }
-    __syncthreads();
-    for (u32 b = threadIdx.x; b < bin_count; b += kThreads)
-        if (local[b] != 0) local[b] = atomicAdd(cursors + b, local[b]);
-    if (threadIdx.x == 0 && local_ones != 0) local_ones = atomicAdd(ones_count, local_ones);
-    __syncthreads();
-#pragma unroll 1
-    for (u32 step = 0; step < each; step++) {
-        const u64 i = first + step * kThreads + threadIdx.x;
-        if (i >= count) break;
-        const Fr s = load(scalars + i);
-        const Kind kind = kind_of(s);
-        if (kind == Kind::one || kind == Kind::minus_one)
-            ones[atomicAdd(&local_ones, 1u)] = static_cast<u32>(i) | (kind == Kind::one ? 0 : kSign);
-        if (kind != Kind::small && kind != Kind::large) continue;
-        entries(digits, spread(s, kind, static_cast<u32>(i), limit), static_cast<u32>(i), [&](u32 bucket, u32 value) {
-            const u32 place = atomicAdd(local + (bucket >> sub_bits), 1u);
-            subs[place] = static_cast<unsigned short>(bucket & ((1u << sub_bits) - 1));
-            values[place] = value;
-        });
-    }
-}
-
 namespace {
 
 // local[i] becomes the sum of those before it, for i < size; the sum of all. One block, any number of threads ≤ 1024.
@@ -188,6 +143,62 @@ CUZKD_DEVICE u32 exclusive_scan(u32* local, u32 size) {
 }
 
 }  // namespace
+
+// Puts every entry into its bin: (bucket within the bin, base and sign) at places that `cursors` hands out; `ones` takes
+// the bases of the scalars ±1, `ones_count` how many. A block does `tile` scalars: it sorts their entries by bin in shared
+// memory, so that neighbours in a bin are written together.
+CUZKD_KERNEL void CUZKD_BOUNDS(1024, 1)
+scatter_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bits, u32 limit, u32 stored, u32 bin_count,
+                u32 tile, u32* cursors, unsigned short* subs, u32* values, u32* ones, u32* ones_count) {
+    CUZKD_DYNAMIC_SHARED(u32, shared);
+    u32* const places = shared;               // of the next entry of a bin within the block
+    u32* const shifts = shared + bin_count;   // from a place within the block to the one in memory
+    u32* const buckets = shifts + bin_count;  // entries by bin
+    u32* const bases = buckets + tile * windows;
+    __shared__ u32 local_ones;
+    const Digits digits{bits, windows, sub_bits, limit, count, stored != 0};
+    const u64 first = static_cast<u64>(blockIdx.x) * tile;
+    const u64 end = first + tile < count ? first + tile : count;
+    if (threadIdx.x == 0) local_ones = 0;
+    for (u32 b = threadIdx.x; b < bin_count; b += blockDim.x) places[b] = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
+        const Fr s = load(scalars + i);
+        const Kind kind = kind_of(s);
+        if (kind == Kind::one || kind == Kind::minus_one) atomicAdd(&local_ones, 1u);
+        if (kind != Kind::small && kind != Kind::large) continue;
+        entries(digits, spread(s, kind, static_cast<u32>(i), limit), static_cast<u32>(i),
+                [&](u32 bucket, u32) { atomicAdd(places + (bucket >> sub_bits), 1u); });
+    }
+    __syncthreads();
+    for (u32 b = threadIdx.x; b < bin_count; b += blockDim.x)
+        if (places[b] != 0) shifts[b] = atomicAdd(cursors + b, places[b]);
+    if (threadIdx.x == 0 && local_ones != 0) local_ones = atomicAdd(ones_count, local_ones);
+    const u32 total = exclusive_scan(places, bin_count);
+    for (u32 b = threadIdx.x; b < bin_count; b += blockDim.x) shifts[b] -= places[b];
+    __syncthreads();
+#pragma unroll 1
+    for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
+        const Fr s = load(scalars + i);
+        const Kind kind = kind_of(s);
+        if (kind == Kind::one || kind == Kind::minus_one)
+            ones[atomicAdd(&local_ones, 1u)] = static_cast<u32>(i) | (kind == Kind::one ? 0 : kSign);
+        if (kind != Kind::small && kind != Kind::large) continue;
+        entries(digits, spread(s, kind, static_cast<u32>(i), limit), static_cast<u32>(i), [&](u32 bucket, u32 base) {
+            const u32 place = atomicAdd(places + (bucket >> sub_bits), 1u);
+            buckets[place] = bucket;
+            bases[place] = base;
+        });
+    }
+    __syncthreads();
+    for (u32 place = threadIdx.x; place < total; place += blockDim.x) {
+        const u32 bucket = buckets[place], to = place + shifts[bucket >> sub_bits];
+        subs[to] = static_cast<unsigned short>(bucket & ((1u << sub_bits) - 1));
+        values[to] = bases[place];
+    }
+}
+
 
 // starts[b] = the sum of sizes before b, starts[size] = the sum of all; cursors, if any, get a copy. One block.
 CUZKD_KERNEL void CUZKD_BOUNDS(1024, 1) scan(const u32* sizes, u32 size, u32* starts, u32* cursors) {

@@ -28,6 +28,22 @@ def check(curve,group,n,bits,stored,bases,scalars,name):
     if not ok: print("BAD",curve,group,n,bits,stored,name,plan.rounds,plan.bins)
     return ok
 
+PROFILE={}
+def profile(on=True):
+    orig=loader.Kernels.__getitem__
+    def get(self,name):
+        f=orig(self,name)
+        if not PROFILE.get("on"): return f
+        def call(*a,**k):
+            e0,e1=cupy.cuda.Event(),cupy.cuda.Event(); e0.record(); f(*a,**k); e1.record()
+            PROFILE.setdefault("t",[]).append((name,a[0][0],e0,e1))
+        return call
+    loader.Kernels.__getitem__=get
+def profiled(fn):
+    PROFILE["on"]=True; PROFILE["t"]=[]; fn(); PROFILE["on"]=False; cupy.cuda.Device().synchronize()
+    out=[(n,g,round(cupy.cuda.get_elapsed_time(a,b),3)) for n,g,a,b in PROFILE["t"]]
+    return out
+
 def stage_times(m,table,scalars,reps=5):
     names=["sort","add","reduce","list"]
     res=[]
@@ -44,8 +60,9 @@ t0=time.time()
 jobs=[("ntt",c,{}) for c in Curve]+[("msm_sort",c,{}) for c in Curve]+[(m,c,{"CUZKD_GROUP":g}) for g in "21" for m in ("msm_reduce","points","msm_add") for c in Curve]
 def one(j):
     t=time.time(); loader.cubin(j[0],j[1],"sm_90",j[2]); return round(time.time()-t,1)
-with ThreadPoolExecutor(16) as pool: ts=list(pool.map(one,jobs))
-print("compile all",round(time.time()-t0,1),list(zip([(j[0],j[1].name,j[2].get("CUZKD_GROUP")) for j in jobs],ts)),flush=True)
+with ThreadPoolExecutor(16) as pool: ts=list(pool.map(one,[j for j in jobs if j[0]!='ntt']))
+print("compile all",round(time.time()-t0,1))
+profile()
 which=sys.argv[1:] or ["diff","bench"]
 groups=[(c,g) for c in (Curve.BLS12_381,Curve.BN254) for g in (Group.G1,Group.G2)]
 if "diff" in which:
@@ -90,6 +107,7 @@ if "bench" in which:
             e=(sum(x*y for x,y in zip(ai,val(rows)))+sum(x*y for x,y in zip(bi,val(cols))))%r
             ok=np.array_equal(joined(plan,*out),multiples(curve,group,scalars_from_ints([e]),threads=1))
             print(f"{curve} {group.name} 2^{log_n} c{bits} W{plan.windows} rounds {plan.rounds} slots {slots/1e6:.1f}M {times} ok={ok} table {tt:.2f}s mem {cupy.get_default_memory_pool().total_bytes()/1e9:.1f}GB clock {clock()}",flush=True)
+            print("   ",[x for x in profiled(lambda: m.run(table,ds)) if x[2]>0.02],flush=True)
             if log_n==24 and curve is Curve.BLS12_381:
                 bits_sc=sc.copy(); k=rng.random(n); bits_sc[k<0.85]=0; bits_sc[(k<0.43),0]=1
                 times,slots,ones,out=stage_times(m,table,cupy.asarray(bits_sc)); print("  bits",times,ones,flush=True)
