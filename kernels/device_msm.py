@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,9 @@ _TILE_THREADS = 1024
 _TILE_BYTES = 220 << 10
 _BIN_THREADS = 512
 _SCAN_THREADS = 1024
-_JOIN_THREADS = 64
-_LOG_JOIN = 3
+_SUM_THREADS = 64
+_LOG_JOIN = 6
+_BUCKETS_A_BLOCK = 2048
 _WAVE = 3 * _PROCESSORS
 
 
@@ -61,7 +63,9 @@ class MsmPlan:
     @property
     def sub_bits(self) -> int:
         """log2 of the buckets of a bin."""
-        return min(max(self.buckets.bit_length() - 12, 2), 12, self.bits - 1)
+        fitting = self.entries // 50_000 or 1
+        bins = min(max(fitting.bit_length(), 11), 13)
+        return min(max(self.buckets.bit_length() - 1 - bins, 2), 12, self.bits - 1)
 
     @property
     def bins(self) -> int:
@@ -86,9 +90,24 @@ class MsmPlan:
 
     @property
     def rounds(self) -> int:
-        """Rounds of additions of neighbours, after which a bucket has few points left."""
-        mean = self.entries / self.buckets
-        return min(max(int(mean / 4).bit_length() - 1, 1), 7)
+        """Rounds of additions of neighbours, for which buckets are filled up."""
+        return min(max(int(self.mean / 8).bit_length() - 1, 1), 6)
+
+    @property
+    def mean(self) -> float:
+        """Entries of a bucket, if no scalar is zero."""
+        return self.entries / self.buckets
+
+    @property
+    def list_rounds(self) -> int:
+        """Rounds by lists of pairs, after which most buckets have one point."""
+        return max(0, math.ceil(math.log2(1.3 * self.mean / (1 << self.rounds))))
+
+    @property
+    def capacity(self) -> int:
+        """Slots of a bin that is sorted in shared memory: a third more than it has if no scalar is zero."""
+        fits = (_TILE_BYTES >> 2) - (1 << self.sub_bits)
+        return min(fits, self.slots // self.bins * 4 // 3 + 256)
 
     @property
     def slots(self) -> int:
@@ -99,6 +118,16 @@ class MsmPlan:
     def log_run(self) -> int:
         """log2 of the buckets that one thread of the reduction takes."""
         return 4 if self.buckets >= 1 << 20 else 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Buckets:
+    """What is left of the buckets: points in planes, and where each bucket's begin (times 2^shift)."""
+
+    points: Any
+    stride: int
+    starts: Any
+    shift: int
 
 
 class DeviceMsm:
@@ -121,6 +150,11 @@ class DeviceMsm:
         self._slot_starts = cupy.empty(plan.bins + 1, u32)
         self._counts = cupy.empty(plan.buckets, u32)
         self._starts = cupy.empty(plan.buckets + 1, u32)
+        self._other_starts = cupy.empty(plan.buckets + 1, u32)
+        list_blocks = -(-plan.buckets // _BUCKETS_A_BLOCK)
+        self._list_sums = cupy.zeros((max(plan.list_rounds, 1), list_blocks), u32)
+        self._list_offsets = cupy.empty(list_blocks + 1, u32)
+        self._list = cupy.empty((plan.slots >> (plan.rounds + 1)) + plan.buckets, u32)
         self._subs = cupy.empty(plan.entries, cupy.uint16)
         self._values = cupy.empty(plan.entries, u32)
         self._slots = cupy.empty(plan.slots, u32)
@@ -128,10 +162,10 @@ class DeviceMsm:
         pairs = plan.slots // 2
         self._points = [
             cupy.empty(2 * coordinate * pairs, u8),
-            cupy.empty(2 * coordinate * max(pairs // 2, 1), u8),
+            cupy.empty(2 * coordinate * (pairs // 2 + plan.buckets), u8),
         ]
         self._before = cupy.empty(coordinate * pairs, u8)
-        most = THREADS * max(self._blocks(pairs >> r) for r in range(plan.rounds))
+        most = THREADS * max(self._blocks(pairs >> r) for r in range(plan.rounds + plan.list_rounds))
         self._totals = cupy.empty(coordinate * most, u8)
         self._scratch = cupy.empty(coordinate * most, u8)
         runs = plan.buckets >> plan.log_run
@@ -139,8 +173,9 @@ class DeviceMsm:
         self._list_blocks = max(1, min(_WAVE, plan.count // (THREADS * 8)))
         self._sums = [cupy.empty(4 * coordinate * THREADS * self._list_blocks, u8) for _ in range(2)]
         self._sort.allow_shared("scatter_entries", plan.tile_bytes)
+        self._sort.allow_shared("place_entries", 4 * (plan.capacity + (1 << plan.sub_bits)))
         for name in ("count_entries", "scan"):
-            self._sort.allow_shared(name, 4 * plan.bins)
+            self._sort.allow_shared(name, 4 * max(plan.bins, list_blocks))
 
     def run(self, table: Any, scalars: Any) -> tuple[Any, Any]:
         """Sums of each set of buckets, weighted, and of the bases whose scalars are ±1: XYZZ planes on the device.
@@ -153,6 +188,7 @@ class DeviceMsm:
     def _sorted(self, scalars: Any) -> tuple[int, int]:
         plan = self.plan
         self._small.fill(0)
+        self._list_sums.fill(0)
         bins, slots, ones = self._small[: plan.bins], self._small[plan.bins : -1], self._small[-1:]
         digits = (
             np.uint32(plan.bits), np.uint32(plan.windows), np.uint32(plan.sub_bits), np.uint32(plan.spread),
@@ -176,48 +212,67 @@ class DeviceMsm:
         )
         self._sort["scan"]((1,), (_SCAN_THREADS,), (slots, np.uint32(plan.bins), self._slot_starts, 0), shared)
         self._sort["place_entries"](
-            (plan.bins,), (_BIN_THREADS,),
-            (self._bin_starts, self._slot_starts, self._subs, self._values, *sub, self._counts, self._starts,
-             self._slots), local,
+            (plan.bins,), (_TILE_THREADS if plan.mean * (1 << plan.sub_bits) > 8192 else _BIN_THREADS,),
+            (self._bin_starts, self._slot_starts, self._subs, self._values, *sub, np.uint32(plan.capacity),
+             self._counts, self._starts, self._slots), local + 4 * plan.capacity,
         )  # fmt: skip
         return int(self._slot_starts[-1]), int(ones[0])
 
-    def _added(self, table: Any, slots: int) -> tuple[Any, int]:
-        """The points left after all rounds, in planes, and their number."""
+    def _added(self, table: Any, slots: int) -> _Buckets:
         left = slots
         source: Any = None
         for r in range(self.plan.rounds):
             pairs = left // 2
-            if pairs == 0:
-                return self._points[0], 0
-            blocks = self._blocks(pairs)
-            count = blocks * THREADS
-            kind = "table" if r == 0 else "points"
             given = (table, self._slots) if r == 0 else (source, np.uint64(left))
-            middle = (*given, np.uint64(pairs), self._before, np.uint64(pairs), self._totals)
             to = self._points[r % 2]
-            self._add[f"forward_{kind}"]((blocks,), (THREADS,), middle)
-            inverters = max(1, min(-(-count // (THREADS * 16)), 2 * _PROCESSORS))
-            self._add["invert"]((inverters,), (THREADS,), (self._totals, np.uint64(count), self._scratch))
-            self._add[f"backward_{kind}"]((blocks,), (THREADS,), (*middle, to, np.uint64(pairs)))
+            self._round("table" if r == 0 else "points", (*given, np.uint64(pairs)), pairs, to)
             source, left = to, pairs
-        return source, left
+        return self._added_by_lists(source, left)
 
-    def _reduced(self, added: tuple[Any, int]) -> Any:
-        points, left = added
+    def _added_by_lists(self, source: Any, left: int) -> _Buckets:
+        plan = self.plan
+        starts, other, shift = self._starts, self._other_starts, plan.rounds
+        blocks = self._list_sums.shape[1]
+        for r in range(plan.list_rounds):
+            sums, offsets = self._list_sums[r], self._list_offsets
+            some = (np.uint32(shift), np.uint64(plan.buckets))
+            self._sort["count_pairs"]((blocks,), (_BIN_THREADS,), (starts, *some, sums))
+            self._sort["scan"]((1,), (_SCAN_THREADS,), (sums, np.uint32(blocks), offsets, 0), 4 * blocks)
+            self._sort["list_pairs"](
+                (blocks,), (_BIN_THREADS,), (starts, *some, offsets, other, self._list)
+            )
+            most = min((left + plan.buckets) // 2, left)
+            to = self._points[(plan.rounds + r) % 2]
+            self._round("list", (source, np.uint64(left), self._list, offsets[-1:]), most, to)
+            source, left = to, most
+            starts, other, shift = other, starts, 0
+        return _Buckets(source, left, starts, shift)
+
+    def _round(self, kind: str, given: tuple[Any, ...], pairs: int, to: Any) -> None:
+        if pairs == 0:
+            return
+        blocks = self._blocks(pairs)
+        count = blocks * THREADS
+        middle = (*given, self._before, np.uint64(pairs), self._totals)
+        self._add[f"forward_{kind}"]((blocks,), (THREADS,), middle)
+        inverters = max(1, min(-(-count // (THREADS * 16)), 2 * _PROCESSORS))
+        self._add["invert"]((inverters,), (THREADS,), (self._totals, np.uint64(count), self._scratch))
+        self._add[f"backward_{kind}"]((blocks,), (THREADS,), (*middle, to, np.uint64(pairs)))
+
+    def _reduced(self, buckets: _Buckets) -> Any:
         plan = self.plan
         runs = plan.buckets >> plan.log_run
         weighted, plain, to_weighted, to_plain = self._runs
         self._reduce["reduce_buckets"](
             (-(-runs // THREADS),), (THREADS,),
-            (points, np.uint64(left), self._starts, np.uint32(plan.rounds), np.uint32(plan.log_run),
-             np.uint64(runs), weighted, plain),
+            (buckets.points, np.uint64(buckets.stride), buckets.starts, np.uint32(buckets.shift),
+             np.uint32(plan.log_run), np.uint64(runs), weighted, plain),
         )  # fmt: skip
         bits = plan.bits - 1 - plan.log_run
         while bits > 0:
             join = min(_LOG_JOIN, bits)
             self._reduce["join_runs"](
-                (-(-(runs >> join) // _JOIN_THREADS),), (_JOIN_THREADS,),
+                (runs >> join,), (2 << (join - 1),),
                 (weighted, plain, np.uint64(runs), np.uint32(join), to_weighted, to_plain),
             )  # fmt: skip
             weighted, plain, to_weighted, to_plain = to_weighted, to_plain, weighted, plain
@@ -235,7 +290,7 @@ class DeviceMsm:
         )
         while count > 1:
             threads = max(1, count // 16)
-            block = min(threads, _JOIN_THREADS)
+            block = min(threads, _SUM_THREADS)
             blocks = -(-threads // block)
             self._reduce["add_sums"]((blocks,), (block,), (sums, np.uint64(count), other))
             sums, other, count = other, sums, blocks * block

@@ -6,7 +6,7 @@
 // denominator one; equal points have 2y and the numerator 3x², opposite ones the sum infinity: every case is exact.
 //
 // In round 0 slots are indices into a table of affine points, with the sign in the topmost bit; later they are points
-// in planes.
+// in planes, first all of them in order, then by a list.
 #include "group.cuh"
 
 using namespace cuzkd;
@@ -43,6 +43,20 @@ struct FromTable {
     CUZKD_DEVICE Coordinate x2() const { return x(second); }
     CUZKD_DEVICE Coordinate y1() const { return y(first); }
     CUZKD_DEVICE Coordinate y2() const { return y(second); }
+};
+
+// Points in planes by a list of pairs: the first slot of each, doubled, and 1 where there is no second one.
+struct FromList {
+    PointPlanes points;
+    const u32* list;
+    u32 slot;
+    bool alone;
+
+    CUZKD_DEVICE void at(u64 pair) { slot = list[pair] >> 1, alone = list[pair] & 1; }
+    CUZKD_DEVICE Coordinate x1() const { return points.x.get(slot); }
+    CUZKD_DEVICE Coordinate x2() const { return alone ? infinity_mark() : points.x.get(slot + 1); }
+    CUZKD_DEVICE Coordinate y1() const { return points.y.get(slot); }
+    CUZKD_DEVICE Coordinate y2() const { return alone ? Coordinate::zero() : points.y.get(slot + 1); }
 };
 
 struct FromPlanes {
@@ -133,6 +147,12 @@ forward_points(Quad* points, u64 stride, u64 pairs, Quad* before, u64 before_str
     forward(FromPlanes{PointPlanes{points, stride}, 0}, pairs, {before, before_stride}, {totals, threads});
 }
 
+CUZKD_KERNEL void CUZKD_BOUNDS(128, 6)
+forward_list(Quad* points, u64 stride, const u32* list, const u32* pairs, Quad* before, u64 before_stride, Quad* totals) {
+    const u64 threads = static_cast<u64>(gridDim.x) * kThreads;
+    forward(FromList{PointPlanes{points, stride}, list, 0, false}, *pairs, {before, before_stride}, {totals, threads});
+}
+
 // Inverts `count` totals in place, those of one thread with one inversion; `scratch` has as many planes.
 CUZKD_KERNEL void CUZKD_BOUNDS(128, 2) invert(Quad* totals, u64 count, Quad* scratch) {
     const u64 h = static_cast<u64>(blockIdx.x) * kThreads + threadIdx.x, threads = static_cast<u64>(gridDim.x) * kThreads;
@@ -166,5 +186,13 @@ backward_points(Quad* points, u64 stride, u64 pairs, Quad* before, u64 before_st
                 u64 to_stride) {
     const u64 threads = static_cast<u64>(gridDim.x) * kThreads;
     backward(FromPlanes{PointPlanes{points, stride}, 0}, pairs, {before, before_stride}, {totals, threads},
+             PointPlanes{to, to_stride});
+}
+
+CUZKD_KERNEL void CUZKD_BOUNDS(128, CUZKD_GROUP == 1 ? 3 : 2)
+backward_list(Quad* points, u64 stride, const u32* list, const u32* pairs, Quad* before, u64 before_stride, Quad* totals,
+              Quad* to, u64 to_stride) {
+    const u64 threads = static_cast<u64>(gridDim.x) * kThreads;
+    backward(FromList{PointPlanes{points, stride}, list, 0, false}, *pairs, {before, before_stride}, {totals, threads},
              PointPlanes{to, to_stride});
 }

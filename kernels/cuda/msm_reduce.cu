@@ -42,21 +42,31 @@ reduce_buckets(Quad* points, u64 stride, const u32* starts, u32 rounds, u32 log_
     Planes<Sum>{plain, runs}.set(run, doubled(sum, log_run));
 }
 
-// Joins 2^log_join neighbouring runs to one.
-CUZKD_KERNEL void CUZKD_BOUNDS(64, 2)
+// Joins each block's 2^log_join neighbouring runs to one, in place; half of the threads add the weighted sums, the others
+// the plain ones. `to_weighted` and `to_plain` take the blocks' results.
+CUZKD_KERNEL void CUZKD_BOUNDS(128, 2)
 join_runs(Quad* weighted, Quad* plain, u64 runs, u32 log_join, Quad* to_weighted, Quad* to_plain) {
-    const u64 t = thread_index(), joined = runs >> log_join;
-    if (t >= joined) return;
     const Planes<Sum> w{weighted, runs}, p{plain, runs};
-    Sum sum = Sum::infinity(), total = Sum::infinity();
+    const u64 first = static_cast<u64>(blockIdx.x) << log_join;
+    const bool is_plain = threadIdx.x >= blockDim.x / 2;
+    const u32 pair = is_plain ? threadIdx.x - blockDim.x / 2 : threadIdx.x;
 #pragma unroll 1
-    for (u64 i = ((t + 1) << log_join); i-- > t << log_join;) {
-        total.add(sum);
-        total.add(w.get(i));
-        sum.add(p.get(i));
+    for (u32 level = 0; level < log_join; level++) {
+        if (pair < 1u << (log_join - 1 - level)) {
+            const u64 left = first + (static_cast<u64>(pair) << (level + 1)), right = left + (u64{1} << level);
+            const Planes<Sum>& own = is_plain ? p : w;
+            Sum sum = own.get(left);
+            sum.add(own.get(right));
+            if (is_plain)
+                sum = sum.dbl();
+            else
+                sum.add(p.get(right));
+            own.set(left, sum);
+        }
+        __syncthreads();
     }
-    Planes<Sum>{to_weighted, joined}.set(t, total);
-    Planes<Sum>{to_plain, joined}.set(t, doubled(sum, log_join));
+    if (threadIdx.x == 0) Planes<Sum>{to_weighted, gridDim.x}.set(blockIdx.x, w.get(first));
+    if (threadIdx.x == blockDim.x / 2) Planes<Sum>{to_plain, gridDim.x}.set(blockIdx.x, p.get(first));
 }
 
 // The sum of the listed bases, with their signs, one part a thread.

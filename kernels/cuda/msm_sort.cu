@@ -233,23 +233,68 @@ count_buckets(const u32* bin_starts, const unsigned short* subs, u32 sub_bits, u
     if (threadIdx.x % 32 == 0) atomicAdd(slots + blockIdx.x, sum);
 }
 
-// Sorts a bin into its slots: `starts` gets the first slot of every bucket. One block a bin.
-CUZKD_KERNEL void CUZKD_BOUNDS(512, 2)
+// Sorts a bin into its slots, in shared memory if its slots are at most `capacity`: `starts` gets the first slot of every
+// bucket. One block a bin.
+CUZKD_KERNEL void CUZKD_BOUNDS(1024, 1)
 place_entries(const u32* bin_starts, const u32* slot_starts, const unsigned short* subs, const u32* values, u32 sub_bits,
-              u32 rounds, const u32* counts, u32* starts, u32* slots) {
+              u32 rounds, u32 capacity, const u32* counts, u32* starts, u32* slots) {
     CUZKD_DYNAMIC_SHARED(u32, local);
     const u32 buckets = 1u << sub_bits, pad = (1u << rounds) - 1, base = slot_starts[blockIdx.x];
+    const u32 size = slot_starts[blockIdx.x + 1] - base;
     const u64 first = static_cast<u64>(blockIdx.x) << sub_bits;
+    const bool fits = size <= capacity;
+    u32* const to = fits ? local + buckets : slots + base;
     for (u32 b = threadIdx.x; b < buckets; b += blockDim.x) local[b] = (counts[first + b] + pad) & ~pad;
     exclusive_scan(local, buckets);
     for (u32 b = threadIdx.x; b < buckets; b += blockDim.x) {
-        const u32 count = counts[first + b], start = base + local[b];
-        starts[first + b] = start;
-        local[b] = start;
-        for (u32 hole = count; hole < ((count + pad) & ~pad); hole++) slots[start + hole] = kHole;
+        const u32 count = counts[first + b], start = local[b];
+        starts[first + b] = base + start;
+        for (u32 hole = count; hole < ((count + pad) & ~pad); hole++) to[start + hole] = kHole;
     }
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) starts[first + buckets] = slot_starts[gridDim.x];
     __syncthreads();
+#pragma unroll 4
     for (u32 e = bin_starts[blockIdx.x] + threadIdx.x; e < bin_starts[blockIdx.x + 1]; e += blockDim.x)
-        slots[atomicAdd(local + subs[e], 1u)] = values[e];
+        to[atomicAdd(local + subs[e], 1u)] = values[e];
+    if (!fits) return;
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < size; i += blockDim.x) slots[base + i] = to[i];
+}
+
+namespace {
+
+constexpr u32 kPerBlock = 2048;
+
+// How many pairs a bucket's points make, the last one alone if they are odd.
+CUZKD_DEVICE u32 pairs_of(const u32* starts, u32 shift, u64 bucket) {
+    return ((starts[bucket + 1] >> shift) - (starts[bucket] >> shift) + 1) / 2;
+}
+
+}  // namespace
+
+// sums[block] = the pairs of its 2048 buckets; bucket b has the points starts[b] >> shift … starts[b + 1] >> shift.
+CUZKD_KERNEL void CUZKD_BOUNDS(512, 2) count_pairs(const u32* starts, u32 shift, u64 buckets, u32* sums) {
+    const u64 first = static_cast<u64>(blockIdx.x) * kPerBlock;
+    u32 sum = 0;
+    for (u64 b = first + threadIdx.x; b < first + kPerBlock && b < buckets; b += blockDim.x) sum += pairs_of(starts, shift, b);
+#pragma unroll
+    for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    if (threadIdx.x % 32 == 0) atomicAdd(sums + blockIdx.x, sum);
+}
+
+// The pairs of all buckets in order, as additions take them, and the starts of the buckets of their sums.
+CUZKD_KERNEL void CUZKD_BOUNDS(512, 2)
+list_pairs(const u32* starts, u32 shift, u64 buckets, const u32* offsets, u32* next_starts, u32* list) {
+    __shared__ u32 local[kPerBlock];
+    const u64 first = static_cast<u64>(blockIdx.x) * kPerBlock;
+    const u32 count = buckets - first < kPerBlock ? static_cast<u32>(buckets - first) : kPerBlock;
+    for (u32 b = threadIdx.x; b < count; b += blockDim.x) local[b] = pairs_of(starts, shift, first + b);
+    const u32 total = exclusive_scan(local, count);
+    const u32 base = offsets[blockIdx.x];
+    for (u32 b = threadIdx.x; b < count; b += blockDim.x) {
+        const u32 begin = starts[first + b] >> shift, end = starts[first + b + 1] >> shift, place = base + local[b];
+        next_starts[first + b] = place;
+        for (u32 slot = begin; slot < end; slot += 2) list[place + (slot - begin) / 2] = slot << 1 | (slot + 1 == end);
+    }
+    if (first + count == buckets && threadIdx.x == 0) next_starts[buckets] = base + total;
 }

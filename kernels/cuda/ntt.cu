@@ -10,10 +10,10 @@
 namespace cuzkd::device {
 
 #ifndef CUZKD_ROUND
-#define CUZKD_ROUND 3
+#define CUZKD_ROUND 2
 #endif
 #ifndef CUZKD_BLOCKS
-#define CUZKD_BLOCKS 2
+#define CUZKD_BLOCKS 3
 #endif
 constexpr unsigned kThreads = 256;
 constexpr unsigned kEach = 8;
