@@ -172,6 +172,9 @@ class DeviceMsm:
         self._runs = [cupy.empty(4 * coordinate * max(runs >> (_LOG_JOIN * i), plan.groups), u8) for i in (0, 0, 1, 1)]
         self._list_blocks = max(1, min(_WAVE, plan.count // (THREADS * 8)))
         self._sums = [cupy.empty(4 * coordinate * THREADS * self._list_blocks, u8) for _ in range(2)]
+        # points of the table that the warps of a block fetch: 64 a warp, at an odd distance in quads
+        self._staging = THREADS // 32 * 64 * 16 * (2 * coordinate // 16 | 1)
+        self._add.allow_shared("backward_table", self._staging)
         self._sort.allow_shared("scatter_entries", plan.tile_bytes)
         self._sort.allow_shared("place_entries", 4 * (plan.capacity + (1 << plan.sub_bits)))
         for name in ("count_entries", "scan"):
@@ -255,9 +258,10 @@ class DeviceMsm:
         count = blocks * THREADS
         middle = (*given, self._before, np.uint64(pairs), self._totals)
         self._add[f"forward_{kind}"]((blocks,), (THREADS,), middle)
-        inverters = max(1, min(-(-count // (THREADS * 16)), 2 * _PROCESSORS))
+        inverters = max(1, min(-(-count // (THREADS * 4)), 4 * _PROCESSORS))
         self._add["invert"]((inverters,), (THREADS,), (self._totals, np.uint64(count), self._scratch))
-        self._add[f"backward_{kind}"]((blocks,), (THREADS,), (*middle, to, np.uint64(pairs)))
+        shared = self._staging if kind == "table" else 0
+        self._add[f"backward_{kind}"]((blocks,), (THREADS,), (*middle, to, np.uint64(pairs)), shared)
 
     def _reduced(self, buckets: _Buckets) -> Any:
         plan = self.plan

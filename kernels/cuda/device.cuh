@@ -58,6 +58,28 @@ CUZKD_DEVICE void store(T* to, const T& value) {
     }
 }
 
+// Copies 16 bytes from global to shared memory while the thread goes on; `copied<N>` waits until all but the last N
+// groups of its copies are there.
+CUZKD_DEVICE void copy_async(Quad* shared, const Quad* global) {
+#if defined(__CUDA_ARCH__)
+    const u32 to = static_cast<u32>(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+#else
+    *shared = *global;
+#endif
+}
+CUZKD_DEVICE void end_copies() {
+#if defined(__CUDA_ARCH__)
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <unsigned N>
+CUZKD_DEVICE void copied() {
+#if defined(__CUDA_ARCH__)
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
 // The lowest `bits` of x in reverse order; 0 for no bits.
 CUZKD_DEVICE u32 reverse_bits(u32 x, unsigned bits) { return bits == 0 ? 0 : __brev(x) >> (32 - bits); }
 

@@ -2,6 +2,7 @@
 //
 // Sums are in planes of XYZZ coordinates. Of a run of buckets with the weights 1 … M, `weighted` is the weighted sum and
 // `plain` is M times the plain one: what has to be added again for every run before it.
+#define CUZKD_COLD
 #include "group.cuh"
 
 using namespace cuzkd;

@@ -2,6 +2,7 @@
 //
 // A kernel leaves XYZZ coordinates in planes, the product of its thread's ZZZ before each of them and the totals, which
 // `invert` (msm_add.cu) inverts; `to_affine` then has every inverse for one product.
+#define CUZKD_COLD
 #include "group.cuh"
 
 using namespace cuzkd;

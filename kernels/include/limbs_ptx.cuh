@@ -45,6 +45,14 @@ HD constexpr u32 modulus(unsigned i) {
     return word_of(P::modulus, i);
 }
 
+// Word i of p or 2p.
+template <class P, unsigned TIMES>
+HD constexpr u32 multiple(unsigned i) {
+    static_assert(TIMES == 1 || TIMES == 2);
+    if (TIMES == 1) return modulus<P>(i);
+    return modulus<P>(i) << 1 | (i > 0 ? modulus<P>(i - 1) >> 31 : 0);
+}
+
 // r = a + b without its carry.
 template <unsigned N>
 __device__ __forceinline__ void add_words(u32* r, const u32* a, const u32* b) {
@@ -63,14 +71,14 @@ __device__ __forceinline__ u32 sub_words(u32* r, const u32* a, const u32* b) {
     return ptx::subc(0, 0);
 }
 
-// r = t - p if that is not negative, else t.
-template <class P>
+// r = t - m for m = p or 2p if that is not negative, else t: t mod p for t < 2p and m = p.
+template <class P, unsigned TIMES = 1>
 __device__ __forceinline__ void subtract_once(u32* r, const u32* t) {
     constexpr unsigned N = WORDS<P>;
     u32 reduced[N];
-    reduced[0] = ptx::sub_cc(t[0], modulus<P>(0));
+    reduced[0] = ptx::sub_cc(t[0], multiple<P, TIMES>(0));
 #pragma unroll
-    for (unsigned i = 1; i < N; i++) reduced[i] = ptx::subc_cc(t[i], modulus<P>(i));
+    for (unsigned i = 1; i < N; i++) reduced[i] = ptx::subc_cc(t[i], multiple<P, TIMES>(i));
     const u32 borrow = ptx::subc(0, 0);
 #pragma unroll
     for (unsigned i = 0; i < N; i++) r[i] = borrow ? t[i] : reduced[i];
@@ -92,6 +100,17 @@ __device__ __forceinline__ void sub(u32* r, const u32* a, const u32* b) {
 #pragma unroll
     for (unsigned i = 1; i < N - 1; i++) r[i] = ptx::addc_cc(t[i], modulus<P>(i) & borrow);
     r[N - 1] = ptx::addc(t[N - 1], modulus<P>(N - 1) & borrow);
+}
+
+template <class P>
+__device__ __forceinline__ void sub_lazy(u32* r, const u32* a, const u32* b) {
+    constexpr unsigned N = WORDS<P>;
+    u32 t[N];
+    sub_words<N>(t, a, b);
+    r[0] = ptx::add_cc(t[0], modulus<P>(0));
+#pragma unroll
+    for (unsigned i = 1; i < N - 1; i++) r[i] = ptx::addc_cc(t[i], modulus<P>(i));
+    r[N - 1] = ptx::addc(t[N - 1], modulus<P>(N - 1));
 }
 
 // t[j], t[j + 1] += a[j]·b for even j; the carry is left in the flag.
@@ -173,7 +192,6 @@ __device__ __forceinline__ void join(u32* r, const u32* odd, const u32* even) {
     r[N - 1] = ptx::addc(odd[N - 1], 0);
 }
 
-// a·b/R below 2p, for operands whose product is below p·R.
 template <class P>
 __device__ __forceinline__ void mul_lazy(u32* r, const u32* a, const u32* b) {
     constexpr unsigned N = WORDS<P>;
