@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from cuzkd.kernels.device import Array, Device, HostArray
 from cuzkd.kernels.field import scalars_from_ints
-from cuzkd.kernels.loader import kernels
 from cuzkd.kernels.params import PARAMS
 from cuzkd.model import Curve
 
@@ -42,8 +42,8 @@ def passes(log_size: int) -> list[tuple[int, int]]:
 class Powers:
     """Powers factor·w^i of one number: low[i mod 2^split] · high[i / 2^split], or all of them in `low`."""
 
-    low: Any
-    high: Any
+    low: Array
+    high: Array | None
     split: int
 
     @property
@@ -56,38 +56,38 @@ class Powers:
 class _Twiddles:
     """What one direction multiplies by: w_256^i within a pass, w^e between passes."""
 
-    inner: Any
+    inner: Array
     between: Powers
 
 
 class DeviceNtt:
-    """Transforms of one size over one scalar field; holds its tables on the current device."""
+    """Transforms of one size over one scalar field; holds its tables on the device."""
 
-    def __init__(self, curve: Curve, log_size: int) -> None:
+    def __init__(self, device: Device, curve: Curve, log_size: int) -> None:
         params = PARAMS[curve]
         if not 1 <= log_size <= min(MAX_LOG_SIZE, params.two_adicity):
             raise ValueError(f"{curve} has no transform of 2^{log_size} elements here")
         self.curve = curve
         self.log_size = log_size
-        import os
-        self._kernels = kernels("ntt", curve, tuple(tuple(x.split("=")) for x in os.environ.get("CUZKD_NTT","").split()))
+        self._device = device
+        self._kernels = device.kernels("ntt", curve)
         root = pow(params.root, 1 << (params.two_adicity - log_size), params.r)
         self._forward = self._tables(root)
         self._backward = self._tables(pow(root, -1, params.r))
         for name in ("ntt_down", "ntt_up", "ntt_turn"):
             self._kernels.allow_shared(name, _SHARED_BYTES)
 
-    def down(self, values: Any, *, inverse: bool = False, stream: Any = None) -> None:
+    def down(self, values: Array, *, inverse: bool = False, stream: Any = None) -> None:
         """Transform (batch, n, 4) uint64 `values` from natural to reversed order; the inverse is not scaled."""
         for bits, low in passes(self.log_size):
             self._launch("ntt_down", values, bits, low, self._backward if inverse else self._forward, stream)
 
-    def up(self, values: Any, *, inverse: bool = False, stream: Any = None) -> None:
+    def up(self, values: Array, *, inverse: bool = False, stream: Any = None) -> None:
         """Transform (batch, n, 4) `values` from reversed to natural order."""
         for bits, low in reversed(passes(self.log_size)):
             self._launch("ntt_up", values, bits, low, self._backward if inverse else self._forward, stream)
 
-    def there_and_back(self, values: Any, shift: Powers, stream: Any = None) -> None:
+    def there_and_back(self, values: Array, shift: Powers, stream: Any = None) -> None:
         """The inverse of (batch, n, 4) `values`, unscaled, its element j times shift^j, transformed: all in place."""
         *outer, (bits, low) = passes(self.log_size)
         for outer_bits, outer_low in outer:
@@ -128,18 +128,16 @@ class DeviceNtt:
             inner_root = full if forward else pow(full, -1, params.r)
         return _Twiddles(self._powers(inner_root, 1, _INNER), self.powers(root, 1, self.log_size))
 
-    def _powers(self, base: int, factor: int, count: int) -> Any:
-        import cupy
-
-        table = cupy.empty((count, 4), dtype=cupy.uint64)
-        given = cupy.asarray(_montgomery(self.curve, (base, factor)))
+    def _powers(self, base: int, factor: int, count: int) -> Array:
+        table = self._device.empty((count, 4), np.uint64)
+        given = self._device.upload(_montgomery(self.curve, (base, factor)))
         threads = -(-count // _EACH)
         self._kernels["powers"](
             (-(-threads // _THREADS),), (_THREADS,), (table, np.uint32(count), given, given[1:])
         )
         return table
 
-    def _launch(self, name: str, values: Any, bits: int, low: int, table: _Twiddles, stream: Any) -> None:
+    def _launch(self, name: str, values: Array, bits: int, low: int, table: _Twiddles, stream: Any) -> None:
         columns = self._columns(values, bits)
         arguments = (
             values, values, np.uint32(bits), np.uint32(low), np.uint32(self.log_size), np.uint64(columns),
@@ -147,7 +145,7 @@ class DeviceNtt:
         )  # fmt: skip
         self._kernels[name](_grid(columns, bits), (_THREADS,), arguments, _SHARED_BYTES, stream)
 
-    def _columns(self, values: Any, bits: int) -> int:
+    def _columns(self, values: Array, bits: int) -> int:
         return (values.size // 4 >> self.log_size) << (self.log_size - bits)
 
 
@@ -158,16 +156,16 @@ def _grid(columns: int, bits: int) -> tuple[int]:
 class DeviceQuotient:
     """The quotient in the form of snarkjs keys (see `quotient.odd_coset_quotient`) for one domain on the device."""
 
-    def __init__(self, curve: Curve, log_domain: int) -> None:
+    def __init__(self, device: Device, curve: Curve, log_domain: int) -> None:
         params = PARAMS[curve]
         self.log_domain = log_domain
-        self._ntt = DeviceNtt(curve, log_domain)
+        self._ntt = DeviceNtt(device, curve, log_domain)
         root = pow(params.root, 1 << (params.two_adicity - log_domain - 1), params.r)
         scale = pow(1 << log_domain, -1, params.r)
         self._shift = self._ntt.shift(root, scale)
-        self._points = kernels("ntt", curve)["quotient_points"]
+        self._points = device.kernels("ntt", curve)["quotient_points"]
 
-    def run(self, abc: Any, out: Any, stream: Any = None) -> None:
+    def run(self, abc: Array, out: Array, stream: Any = None) -> None:
         """(3, n, 4) `abc`, zeros from the last row on, becomes scratch; `out` (n, 4) takes the canonical p_i."""
         self._ntt.there_and_back(abc, self._shift, stream)
         count = 1 << self.log_domain
@@ -177,6 +175,6 @@ class DeviceQuotient:
 
 
 @functools.lru_cache(maxsize=64)
-def _montgomery(curve: Curve, values: tuple[int, ...]) -> Any:
+def _montgomery(curve: Curve, values: tuple[int, ...]) -> HostArray:
     r = PARAMS[curve].r
     return scalars_from_ints([value * (1 << 256) % r for value in values])

@@ -1,7 +1,8 @@
 """CUDA sources to loaded modules: NVRTC, a cache on disk that knows every source, and kernels by name.
 
 A compiled module is kept under the digest of all sources, the options and the compiler's version, so that a change
-in any header makes a new one. Compiling needs the NVRTC library but no device.
+in any header makes a new one. Compiling needs the NVRTC library but no device; `python -m cuzkd.kernels.loader ARCH`
+fills the cache.
 """
 
 from __future__ import annotations
@@ -9,19 +10,63 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
+import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cuzkd.errors import InternalError
+from cuzkd.kernels.curve import Group
 from cuzkd.model import Curve
 
 _ROOT = Path(__file__).resolve().parent
 _FOLDERS = ("include", "cuda")
 _NAMES = {Curve.BN254: "Bn254", Curve.BLS12_381: "Bls12381"}
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_DIGEST_BYTES = 32
 CACHE_VARIABLE = "CUPY_CACHE_DIR"
+
+SCALAR_MODULES = ("ntt", "msm_sort")
+"""Modules of one curve's scalars."""
+
+POINT_MODULES = ("msm_add", "msm_reduce", "points")
+"""Modules of one curve and group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A source and what it is compiled for; `defines` are macros beside the curve and the group."""
+
+    name: str
+    curve: Curve
+    group: Group | None = None
+    defines: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        group = "" if self.group is None else f" {self.group.value}"
+        return f"{self.name} {self.curve}{group}"
+
+    @property
+    def macros(self) -> Mapping[str, str]:
+        """What the source sees of it."""
+        group = {} if self.group is None else {"CUZKD_GROUP": "1" if self.group is Group.G1 else "2"}
+        return {"CUZKD_CURVE": _NAMES[self.curve], **group, **dict(self.defines)}
+
+
+def modules() -> tuple[Module, ...]:
+    """Every module that a prover uses, those that take longest to compile first."""
+    points = [
+        Module(name, curve, group)
+        for group in (Group.G2, Group.G1)
+        for curve in (Curve.BLS12_381, Curve.BN254)
+        for name in ("msm_reduce", "points", "msm_add")
+    ]
+    return (*points, *(Module(name, curve) for name in SCALAR_MODULES for curve in Curve))
 
 
 @functools.cache
@@ -34,14 +79,13 @@ def sources() -> Mapping[str, str]:
     }
 
 
-def options(curve: Curve, arch: str, defines: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """NVRTC's options for a module of this curve on `arch` (such as `sm_90`)."""
-    given = {"CUZKD_CURVE": _NAMES[curve], **(defines or {})}
-    return (f"-arch={arch}", "-std=c++17", *(f"-D{name}={value}" for name, value in given.items()))
+def options(module: Module, arch: str) -> tuple[str, ...]:
+    """NVRTC's options for a module on `arch` (such as `sm_90`)."""
+    return (f"-arch={arch}", "-std=c++17", *(f"-D{name}={value}" for name, value in module.macros.items()))
 
 
-def compile_module(name: str, flags: tuple[str, ...]) -> bytes:
-    """The machine code of `cuda/<name>.cu`; `InternalError` with the compiler's log when it does not compile."""
+def compile_module(name: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
+    """The machine code of `cuda/<name>.cu` and the compiler's log; `InternalError` with that if it fails."""
     from cupy.cuda import nvrtc
 
     texts = sources()
@@ -57,10 +101,34 @@ def compile_module(name: str, flags: tuple[str, ...]) -> bytes:
             nvrtc.compileProgram(program, flags)
         except nvrtc.NVRTCError:
             raise InternalError(f"{name}.cu does not compile:\n{nvrtc.getProgramLog(program)}") from None
-        code: bytes = nvrtc.getCUBIN(program)
-        return code
+        return bytes(nvrtc.getCUBIN(program)), str(nvrtc.getProgramLog(program))
     finally:
         nvrtc.destroyProgram(program)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of a kernel takes: registers, bytes of local memory, and bytes that registers spill to it."""
+
+    registers: int
+    stack_bytes: int
+    spilled_bytes: int
+
+
+def resources(module: Module, arch: str) -> Mapping[str, Resources]:
+    """Every kernel's resources by its name, as the assembler reports them; compiles the module."""
+    _, log = compile_module(module.name, (*options(module, arch), "-Xptxas=-v"))
+    found: dict[str, Resources] = {}
+    for part in log.split("Compiling entry function '")[1:]:
+        name = part[: part.index("'")]
+        registers = re.search(r"Used (\d+) registers", part)
+        spilled = re.search(r"Function properties for " + name + r"\n.*?(\d+) bytes stack frame, (\d+) bytes spill", part)
+        if registers is None or spilled is None:
+            raise InternalError(f"the assembler's report on {name} is not as expected:\n{part}")
+        total = re.search(r"(\d+) bytes cumulative stack", part)
+        stack = int(total.group(1)) if total else int(spilled.group(1))
+        found[name] = Resources(int(registers.group(1)), stack, int(spilled.group(2)))
+    return found
 
 
 def digest(name: str, flags: tuple[str, ...], compiler: tuple[int, int]) -> str:
@@ -72,29 +140,42 @@ def digest(name: str, flags: tuple[str, ...], compiler: tuple[int, int]) -> str:
     return state.hexdigest()
 
 
-def cubin(name: str, curve: Curve, arch: str, defines: Mapping[str, str] | None = None) -> bytes:
+def cubin(module: Module, arch: str) -> bytes:
     """The machine code of a module from the cache, or compiled and put there if that can be written."""
     from cupy.cuda import nvrtc
 
-    flags = options(curve, arch, defines)
-    path = _cache_dir() / f"{name}-{digest(name, flags, nvrtc.getVersion())}.cubin"
-    try:
-        return path.read_bytes()
-    except OSError:
-        code = compile_module(name, flags)
+    flags = options(module, arch)
+    path = _cache_dir() / f"{module.name}-{digest(module.name, flags, nvrtc.getVersion())}.cubin"
+    code = _kept(path)
+    if code is None:
+        code, _ = compile_module(module.name, flags)
         _keep(path, code)
-        return code
+    return code
 
 
-class Kernels:
+def compile_all(arch: str, wanted: Iterable[Module] | None = None) -> Mapping[Module, float]:
+    """Bring modules (all of them if None) into the cache, as many at once as there are processors: seconds each."""
+
+    def compiled(module: Module) -> float:
+        start = time.monotonic()
+        cubin(module, arch)
+        return time.monotonic() - start
+
+    every = modules() if wanted is None else tuple(wanted)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "cuzkd-nvrtc") as pool:
+        return dict(zip(every, pool.map(compiled, every), strict=True))
+
+
+class CudaKernels:
     """The kernels of one module on the current device."""
 
     def __init__(self, code: bytes) -> None:
-        from cupy.cuda.function import Module
+        from cupy.cuda.function import Module as CudaModule
 
-        self._module: Any = Module()
+        self._module: Any = CudaModule()
         self._module.load(code)
         self._kernels: dict[str, Any] = {}
+        self._shared: dict[str, int] = {}
 
     def __getitem__(self, name: str) -> Any:
         """A kernel by name: call it with (grid, block, arguments, shared memory in bytes, stream)."""
@@ -107,16 +188,15 @@ class Kernels:
         """Let a kernel have this much dynamic shared memory; more than 48 KiB has to be asked for."""
         from cupy_backends.cuda.api import driver
 
-        driver.funcSetAttribute(self[name].ptr, _MAX_DYNAMIC_SHARED, size_bytes)
+        if size_bytes > self._shared.get(name, 0):
+            driver.funcSetAttribute(self[name].ptr, _MAX_DYNAMIC_SHARED, size_bytes)
+            self._shared[name] = size_bytes
 
 
 @functools.cache
-def kernels(name: str, curve: Curve, defines: tuple[tuple[str, str], ...] = ()) -> Kernels:
-    """The module's kernels on the current device, compiled for it if need be."""
-    import cupy
-
-    major, minor = divmod(int(cupy.cuda.Device().compute_capability), 10)
-    return Kernels(cubin(name, curve, f"sm_{major}{minor}", dict(defines)))
+def loaded(module: Module, arch: str) -> CudaKernels:
+    """The module's kernels on the current device, whose architecture is `arch`."""
+    return CudaKernels(cubin(module, arch))
 
 
 def _cache_dir() -> Path:
@@ -124,12 +204,33 @@ def _cache_dir() -> Path:
     return Path(base) / "cuzkd"
 
 
+def _kept(path: Path) -> bytes | None:
+    """What `_keep` wrote, or None if it is not there, cannot be read or is not what was written."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    check, code = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == check else None
+
+
 def _keep(path: Path, code: bytes) -> None:
     """Write atomically; a cache that cannot be written costs a compilation at the next start and nothing else."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(code)
+            file.write(hashlib.sha256(code).digest() + code)
         os.replace(file.name, path)
     except OSError:
         return
+
+
+def _main() -> None:
+    start = time.monotonic()
+    for module, seconds in compile_all(sys.argv[1]).items():
+        print(f"{seconds:6.1f} s  {module}")
+    print(f"{time.monotonic() - start:6.1f} s in all")
+
+
+if __name__ == "__main__":
+    _main()
