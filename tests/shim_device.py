@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,25 +37,31 @@ FLAGS = (
     "-Wno-unknown-pragmas", "-DCUZKD_WORD32", f"-I{SHIM}", f"-I{ROOT}/kernels/include", f"-I{ROOT}/kernels/cuda",
 )  # fmt: skip
 
-_KERNEL = re.compile(r"CUZKD_KERNEL void\s+(?:CUZKD_BOUNDS\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(")
+KERNEL = re.compile(r"CUZKD_KERNEL void\s+(?:CUZKD_BOUNDS\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(")
 
 
 def kernel_names(module: str) -> list[str]:
     """The kernels of a source in its order."""
-    return _KERNEL.findall(loader.sources()[f"{module}.cu"])
+    return KERNEL.findall(loader.sources()[f"{module}.cu"])
 
 
 @functools.cache
 def library(module: Module) -> ctypes.CDLL:
-    """The module compiled for this processor, kept under the digest of all that it is made of."""
+    """The module compiled for this processor."""
+    return compiled(ROOT / "kernels" / "cuda" / f"{module.name}.cu", module.macros)
+
+
+def compiled(source: Path, given: Mapping[str, str]) -> ctypes.CDLL:
+    """A kernel source compiled for this processor, kept under the digest of all that it is made of."""
     assert COMPILER is not None, "the shim needs a C++ compiler"
-    entries = "".join(f"ENTRY({name})" for name in kernel_names(module.name))
-    macros = {**module.macros, "CUZKD_SHIM_SOURCE": f'"{module.name}.cu"', "CUZKD_SHIM_KERNELS": entries}
+    text = source.read_text()
+    entries = "".join(f"ENTRY({name})" for name in KERNEL.findall(text))
+    macros = {**given, "CUZKD_SHIM_SOURCE": f'"{source}"', "CUZKD_SHIM_KERNELS": entries}
     command = [COMPILER, *FLAGS, *(f"-D{name}={value}" for name, value in macros.items())]
     state = hashlib.sha256(repr(command).encode())
-    for text in (*loader.sources().values(), *(path.read_text() for path in sorted(SHIM.iterdir()))):
-        state.update(text.encode())
-    path = BUILD / f"{module.name}-{state.hexdigest()[:24]}.so"
+    for part in (text, *loader.sources().values(), *(path.read_text() for path in sorted(SHIM.iterdir()))):
+        state.update(part.encode())
+    path = BUILD / f"{source.stem}-{state.hexdigest()[:24]}.so"
     if not path.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(f".{os.getpid()}")
@@ -71,6 +78,20 @@ def build_all() -> None:
         list(pool.map(library, loader.modules()))
 
 
+def launch(
+    module: ctypes.CDLL, name: str, arguments: Any, grid: Any, block: Any, shared: int = 0, order: int = 0
+) -> str | None:
+    """Run a kernel; what is wrong with the launch or with what the kernel did, as far as the shim sees it."""
+    raw, sizes = (ctypes.c_uint64 * len(arguments))(), bytearray()
+    for i, argument in enumerate(arguments):
+        raw[i], size = _argument(argument)
+        sizes.append(size)
+    error = module.shim_launch(
+        name.encode(), raw, bytes(sizes), len(sizes), _dim(grid), _dim(block), ctypes.c_size_t(shared), order
+    )
+    return None if error is None else str(error.decode())
+
+
 class ShimDevice:
     """Kernels on the processor; `order` picks the order of a block's threads, `processors` is what it claims."""
 
@@ -79,6 +100,7 @@ class ShimDevice:
         self.processors = processors
         self.launched: set[str] = set()
         self._memory: list[npt.NDArray[np.uint8]] = []
+        self._modules: dict[Module, ShimKernels] = {}
 
     def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Any:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -101,18 +123,12 @@ class ShimDevice:
         return np.array(values)
 
     def kernels(self, module: str, curve: Curve, group: Group | None = None) -> ShimKernels:
-        return ShimKernels(self, Module(module, curve, group))
+        wanted = Module(module, curve, group)
+        return self._modules.setdefault(wanted, ShimKernels(self, wanted))
 
     def launch(self, module: Module, name: str, grid: Any, block: Any, arguments: Any, shared: int) -> None:
-        raw, sizes = (ctypes.c_uint64 * len(arguments))(), bytearray()
-        for i, argument in enumerate(arguments):
-            raw[i], size = _argument(argument)
-            sizes.append(size)
-        error = library(module).shim_launch(
-            name.encode(), raw, bytes(sizes), len(sizes), _dim(grid), _dim(block), ctypes.c_size_t(shared),
-            self.order,
-        )  # fmt: skip
-        assert error is None, f"{module}, {name}: {error.decode()}"
+        error = launch(library(module), name, arguments, grid, block, shared, self.order)
+        assert error is None, f"{module}, {name}: {error}"
         for memory in self._memory:
             whole = (memory[:GUARD] == GARBAGE).all() and (memory[-GUARD:] == GARBAGE).all()
             assert whole, f"{module}, {name} wrote beside an array"
@@ -140,7 +156,7 @@ class ShimKernels:
     def allow_shared(self, name: str, size_bytes: int) -> None:
         assert name in kernel_names(self._module.name)
         assert size_bytes <= 227 << 10, "no device has so much"
-        self._allowed[name] = max(size_bytes, 48 << 10)
+        self._allowed[name] = max(size_bytes, self._allowed.get(name, 48 << 10))
 
 
 def _dim(size: tuple[int, ...]) -> Any:
