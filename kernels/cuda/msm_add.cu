@@ -221,7 +221,7 @@ CUZKD_DEVICE void backward(Source source, const Turns& turns, Planes<Coordinate>
         slope = lazy::mul_below_2p(slope, lazy::mul_below_2p(before.get(now), inverse));
         inverse = lazy::mul_below_2p(inverse, d);
         // slope² - x1 + p < 3p, and so on
-        const Coordinate square = lazy::mul_below_2p(slope, slope);
+        const Coordinate square = lazy::sqr_below_2p(slope);
         Coordinate x3 = lazy::canonical<4>(lazy::sub_plus_p(lazy::sub_plus_p(square, pair.x1), pair.x2));
         Coordinate y3 = lazy::mul_below_2p(slope, lazy::sub_plus_p(pair.x1, x3));
         y3 = lazy::canonical<3>(lazy::sub_plus_p(y3, pair.y1));

@@ -17,6 +17,13 @@ HD CUZKD_INLINE Field<P> mul_below_2p(const Field<P>& a, const Field<P>& b) {
     return r;
 }
 
+template <class P>
+HD CUZKD_INLINE Field<P> sqr_below_2p(const Field<P>& a) {
+    Field<P> r;
+    limbs::sqr_lazy<P>(r.v, a.v);
+    return r;
+}
+
 // a - b + p: below 2p for canonical a and b, one p more for each of a's.
 template <class P>
 HD CUZKD_INLINE Field<P> sub_plus_p(const Field<P>& a, const Field<P>& b) {
@@ -46,6 +53,10 @@ HD CUZKD_INLINE bool is_p(const Field<P>& a) {
 template <class F>
 HD CUZKD_INLINE Fq2<F> mul_below_2p(const Fq2<F>& a, const Fq2<F>& b) {
     return a * b;
+}
+template <class F>
+HD CUZKD_INLINE Fq2<F> sqr_below_2p(const Fq2<F>& a) {
+    return a.sqr();
 }
 template <class F>
 HD CUZKD_INLINE Fq2<F> sub_plus_p(const Fq2<F>& a, const Fq2<F>& b) {

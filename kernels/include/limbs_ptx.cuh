@@ -217,9 +217,98 @@ __device__ __forceinline__ void mul(u32* r, const u32* a, const u32* b) {
     subtract_once<P>(r, t);
 }
 
+// One row of a reduction alone: divide by 2^32 as `shift_and_mad` does, and clear word 0.
+template <class P>
+__device__ __forceinline__ void shift_and_clear(u32* even, u32* odd) {
+    constexpr unsigned N = WORDS<P>;
+    const u32 m = ptx::mul_lo(even[0] + odd[1], static_cast<u32>(P::INV));
+    even[0] = ptx::add_cc(even[0], odd[1]);
+#pragma unroll
+    for (unsigned j = 0; j < N - 2; j += 2) {
+        odd[j] = ptx::madc_lo_cc(modulus<P>(j + 1), m, odd[j + 2]);
+        odd[j + 1] = ptx::madc_hi_cc(modulus<P>(j + 1), m, odd[j + 3]);
+    }
+    odd[N - 2] = ptx::madc_lo_cc(modulus<P>(N - 1), m, 0);
+    odd[N - 1] = ptx::madc_hi(modulus<P>(N - 1), m, 0);
+    mad_modulus<P, 0>(even, m);
+    odd[N - 1] = ptx::addc(odd[N - 1], 0);
+}
+
+// sums[FIRST…] += a[I]·a[J] for J = FROM, FROM + 2, …, each pair of words after the one before; then the carry.
+template <unsigned N, unsigned I, unsigned FROM>
+__device__ __forceinline__ void mad_squares(u32* sums, const u32* a) {
+    sums[0] = ptx::mad_lo_cc(a[I], a[FROM], sums[0]);
+    sums[1] = ptx::madc_hi_cc(a[I], a[FROM], sums[1]);
+    unsigned at = 2;
+#pragma unroll
+    for (unsigned j = FROM + 2; j < N; j += 2, at += 2) {
+        sums[at] = ptx::madc_lo_cc(a[I], a[j], sums[at]);
+        sums[at + 1] = ptx::madc_hi_cc(a[I], a[j], sums[at + 1]);
+    }
+    sums[at] = ptx::addc(sums[at], 0);
+}
+
+template <unsigned N, unsigned I = 0>
+__device__ __forceinline__ void products_above_diagonal(u32* even, u32* odd, const u32* a) {
+    if constexpr (I + 1 < N) {
+        mad_squares<N, I, I + 1>(odd + 2 * I, a);
+        if constexpr (I + 2 < N) mad_squares<N, I, I + 2>(even + 2 * I + 2, a);
+        products_above_diagonal<N, I + 1>(even, odd, a);
+    }
+}
+
+// wide[2i], wide[2i + 1] += a[i]²
+template <unsigned N>
+__device__ __forceinline__ void mad_diagonal(u32* wide, const u32* a) {
+    wide[0] = ptx::mad_lo_cc(a[0], a[0], wide[0]);
+    wide[1] = ptx::madc_hi_cc(a[0], a[0], wide[1]);
+#pragma unroll
+    for (unsigned i = 1; i < N; i++) {
+        wide[2 * i] = ptx::madc_lo_cc(a[i], a[i], wide[2 * i]);
+        wide[2 * i + 1] = ptx::madc_hi_cc(a[i], a[i], wide[2 * i + 1]);
+    }
+}
+
+// a²/R below 2p, for a below 2p: products above the diagonal once, doubled, and a quarter fewer of them than a·a has.
+template <class P>
+__device__ __forceinline__ void sqr_lazy(u32* r, const u32* a) {
+    constexpr unsigned N = WORDS<P>;
+    u32 even[2 * N] = {}, odd[2 * N] = {}, wide[2 * N];
+    products_above_diagonal<N>(even, odd, a);
+    wide[0] = 0;
+    wide[1] = ptx::add_cc(even[1], odd[0]);
+#pragma unroll
+    for (unsigned i = 2; i < 2 * N - 1; i++) wide[i] = ptx::addc_cc(even[i], odd[i - 1]);
+    wide[2 * N - 1] = ptx::addc(even[2 * N - 1], odd[2 * N - 2]);
+#pragma unroll
+    for (unsigned i = 2 * N - 1; i > 0; i--) wide[i] = __funnelshift_l(wide[i - 1], wide[i], 1);
+    mad_diagonal<N>(wide, a);
+
+    u32* const even_half = wide;
+    u32 cleared[N];
+    const u32 m = ptx::mul_lo(wide[0], static_cast<u32>(P::INV));
+#pragma unroll
+    for (unsigned j = 0; j < N; j += 2) {
+        cleared[j] = ptx::mul_lo(modulus<P>(j + 1), m);
+        cleared[j + 1] = ptx::mul_hi(modulus<P>(j + 1), m);
+    }
+    mad_modulus<P, 0>(even_half, m);
+    cleared[N - 1] = ptx::addc(cleared[N - 1], 0);
+#pragma unroll
+    for (unsigned i = 1; i < N; i += 2) {
+        shift_and_clear<P>(cleared, even_half);
+        if (i + 1 < N) shift_and_clear<P>(even_half, cleared);
+    }
+    u32 low[N];
+    join<N>(low, even_half, cleared);
+    add_words<N>(r, low, wide + N);
+}
+
 template <class P>
 __device__ __forceinline__ void sqr(u32* r, const u32* a) {
-    mul<P>(r, a, a);
+    u32 t[WORDS<P>];
+    sqr_lazy<P>(t, a);
+    subtract_once<P>(r, t);
 }
 
 template <class P>

@@ -127,6 +127,11 @@ HD CUZKD_INLINE void sub_lazy(word* r, const word* a, const word* b) {
 }
 
 template <class P>
+HD CUZKD_INLINE void sqr_lazy(word* r, const word* a) {
+    mul_lazy<P>(r, a, a);
+}
+
+template <class P>
 HD CUZKD_INLINE void sqr(word* r, const word* a) {
     mul<P>(r, a, a);
 }
