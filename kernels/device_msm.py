@@ -57,7 +57,9 @@ class DeviceMsm:
         is the next run's scratch; `joined` makes a point of it.
         """
         vectors = scalars if scalars.ndim == 3 else [scalars]
-        parts = [(vector, first) for vector in vectors for first in range(0, self.plan.count, self.plan.chunk)]
+        parts = [
+            (vector, first) for vector in vectors for first in range(0, self.plan.count, self.plan.chunk)
+        ]
         if len(parts) > len(self._results):
             raise ValueError(f"the plan is for {self.plan.batch} vectors at once, not {len(vectors)}")
         return [

@@ -89,7 +89,7 @@ class DeviceNtt:
 
     def there_and_back(self, values: Array, shift: Powers, stream: Any = None) -> None:
         """The inverse of (batch, n, 4) `values`, unscaled, its element j times shift^j, transformed: all in place."""
-        *outer, (bits, low) = passes(self.log_size)
+        *outer, (bits, _) = passes(self.log_size)
         for outer_bits, outer_low in outer:
             self._launch("ntt_down", values, outer_bits, outer_low, self._backward, stream)
         columns = self._columns(values, bits)
@@ -146,7 +146,7 @@ class DeviceNtt:
         self._kernels[name](_grid(columns, bits), (_THREADS,), arguments, _SHARED_BYTES, stream)
 
     def _columns(self, values: Array, bits: int) -> int:
-        return (values.size // 4 >> self.log_size) << (self.log_size - bits)
+        return (int(values.size) // 4 >> self.log_size) << (self.log_size - bits)
 
 
 def _grid(columns: int, bits: int) -> tuple[int]:

@@ -71,7 +71,5 @@ class PointTables:
         totals = self._device.empty((self._coordinate_bytes * totals_count,), np.uint8)
         scratch = self._device.empty((self._coordinate_bytes * totals_count,), np.uint8)
         self._points[kernel]((blocks,), (THREADS,), (*arguments, sums, before, totals))
-        self._invert(
-            (max(1, blocks // 16),), (THREADS,), (totals, np.uint64(totals_count), scratch)
-        )
+        self._invert((max(1, blocks // 16),), (THREADS,), (totals, np.uint64(totals_count), scratch))
         self._points["to_affine"]((blocks,), (THREADS,), (sums, np.uint64(count), before, totals, out))

@@ -122,7 +122,9 @@ def resources(module: Module, arch: str) -> Mapping[str, Resources]:
     for part in log.split("Compiling entry function '")[1:]:
         name = part[: part.index("'")]
         registers = re.search(r"Used (\d+) registers", part)
-        spilled = re.search(r"Function properties for " + name + r"\n.*?(\d+) bytes stack frame, (\d+) bytes spill", part)
+        spilled = re.search(
+            r"Function properties for " + name + r"\n.*?(\d+) bytes stack frame, (\d+) bytes spill", part
+        )
         if registers is None or spilled is None:
             raise InternalError(f"the assembler's report on {name} is not as expected:\n{part}")
         total = re.search(r"(\d+) bytes cumulative stack", part)
@@ -225,12 +227,12 @@ def _keep(path: Path, code: bytes) -> None:
         return
 
 
-def _main() -> None:
+def _main(arch: str) -> None:
     start = time.monotonic()
-    for module, seconds in compile_all(sys.argv[1]).items():
+    for module, seconds in compile_all(arch).items():
         print(f"{seconds:6.1f} s  {module}")
     print(f"{time.monotonic() - start:6.1f} s in all")
 
 
 if __name__ == "__main__":
-    _main()
+    _main(sys.argv[1])

@@ -101,9 +101,7 @@ class PairLister:
         sums = self._sums[number * blocks : (number + 1) * blocks]
         some = (starts, np.uint32(shift), np.uint64(self._plan.buckets))
         self._kernels["count_pairs"]((blocks,), (_BIN_THREADS,), (*some, sums))
-        self._kernels["scan"](
-            (1,), (_SCAN_THREADS,), (sums, np.uint32(blocks), self._offsets, 0), 4 * blocks
-        )
+        self._kernels["scan"]((1,), (_SCAN_THREADS,), (sums, np.uint32(blocks), self._offsets, 0), 4 * blocks)
         self._kernels["list_pairs"](
             (blocks,), (_BIN_THREADS,), (*some, self._offsets, next_starts, self._list)
         )

@@ -72,6 +72,7 @@ def compiled(source: Path, given: Mapping[str, str]) -> ctypes.CDLL:
     return found
 
 
+@functools.cache
 def build_all() -> None:
     """Compile every module, several at once."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
@@ -96,6 +97,7 @@ class ShimDevice:
     """Kernels on the processor; `order` picks the order of a block's threads, `processors` is what it claims."""
 
     def __init__(self, order: int = 0, processors: int = 3) -> None:
+        build_all()
         self.order = order
         self.processors = processors
         self.launched: set[str] = set()
@@ -144,11 +146,11 @@ class ShimKernels:
         self._allowed: dict[str, int] = {}
 
     def __getitem__(self, name: str) -> Any:
-        def launch(
-            grid: Any, block: Any, arguments: Any, shared_bytes: int = 0, stream: Any = None
-        ) -> None:
+        def launch(grid: Any, block: Any, arguments: Any, shared_bytes: int = 0, _stream: Any = None) -> None:
             allowed = self._allowed.get(name, 48 << 10)
-            assert shared_bytes <= allowed, f"{name} asks for {shared_bytes} bytes of shared memory of {allowed}"
+            assert shared_bytes <= allowed, (
+                f"{name} asks for {shared_bytes} bytes of shared memory of {allowed}"
+            )
             self._device.launch(self._module, name, grid, block, arguments, shared_bytes)
 
         return launch

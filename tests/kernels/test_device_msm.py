@@ -82,8 +82,12 @@ def test_a_run_stays_within_the_plans_memory_and_runs_every_kernel(curve: Curve,
     scalars = SCALARS["of every kind"](curve, 60)
     total = DeviceMsm(device, plan, memory).sum(table, device.upload(scalars))
     assert np.array_equal(total, msm(curve, group, bases, scalars, threads=1))
-    tables.sums(device.upload(bases[:3]), device.upload(bases[:4]), device.empty((12, bases.shape[1]), np.uint64))
-    assert device.launched >= {name for module in (*POINT_MODULES, "msm_sort") for name in kernel_names(module)}
+    tables.sums(
+        device.upload(bases[:3]), device.upload(bases[:4]), device.empty((12, bases.shape[1]), np.uint64)
+    )
+    assert device.launched >= {
+        name for module in (*POINT_MODULES, "msm_sort") for name in kernel_names(module)
+    }
 
 
 def test_sums_of_two_lists_are_every_pairs_sum(curve: Curve, group: Group) -> None:

@@ -9,26 +9,30 @@ from shim_device import ShimDevice
 from cuzkd.kernels.device_ntt import DeviceNtt, passes
 from cuzkd.model import Curve
 
-pytestmark = pytest.mark.parametrize("curve", Curve)
+both = pytest.mark.parametrize("curve", Curve)
 LOGS = range(1, 10)
 ORDERS = (0, 1, 7)
 
 
+@both
 @pytest.mark.parametrize("log_size", LOGS)
 def test_transforms_of_both_orders_are_the_hosts(curve: Curve, log_size: int) -> None:
     check_transforms(ShimDevice(ORDERS[log_size % 3]), curve, log_size, batch=3, threads=1)
 
 
+@both
 @pytest.mark.parametrize("log_domain", LOGS)
 def test_the_quotient_is_the_hosts(curve: Curve, log_domain: int) -> None:
     check_quotient(ShimDevice(ORDERS[log_domain % 3]), curve, log_domain, threads=1)
 
 
+@both
 def test_three_passes_are_right_as_two_are(curve: Curve) -> None:
     """2^17 is the smallest transform with a pass between two others."""
     check_transforms(ShimDevice(), curve, 17, batch=1, threads=1)
 
 
+@both
 @pytest.mark.parametrize("log_size", [0, 29])
 def test_other_sizes_are_refused(curve: Curve, log_size: int) -> None:
     with pytest.raises(ValueError, match="no transform"):
@@ -36,7 +40,7 @@ def test_other_sizes_are_refused(curve: Curve, log_size: int) -> None:
 
 
 @pytest.mark.parametrize("log_size", range(1, 29))
-def test_passes_take_every_bit_once_and_are_nearly_equal(curve: Curve, log_size: int) -> None:
+def test_passes_take_every_bit_once_and_are_nearly_equal(log_size: int) -> None:
     bits = [count for count, _ in passes(log_size)]
     assert sum(bits) == log_size
     assert max(bits) <= min(8, min(bits) + 1)
