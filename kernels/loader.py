@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 import sys
 import tempfile
 import time
@@ -85,7 +84,10 @@ def options(module: Module, arch: str) -> tuple[str, ...]:
 
 
 def compile_module(name: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
-    """The machine code of `cuda/<name>.cu` and the compiler's log; `InternalError` with that if it fails."""
+    """The machine code of `cuda/<name>.cu` (PTX for an `-arch` of `compute_…`) and the compiler's log.
+
+    `InternalError` with the log if it does not compile.
+    """
     from cupy.cuda import nvrtc
 
     texts = sources()
@@ -101,39 +103,14 @@ def compile_module(name: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
             nvrtc.compileProgram(program, flags)
         except nvrtc.NVRTCError:
             raise InternalError(f"{name}.cu does not compile:\n{nvrtc.getProgramLog(program)}") from None
-        return bytes(nvrtc.getCUBIN(program)), str(nvrtc.getProgramLog(program))
+        virtual = any(flag.startswith("-arch=compute_") for flag in flags)
+        code = nvrtc.getPTX(program) if virtual else nvrtc.getCUBIN(program)
+        return bytes(code), str(nvrtc.getProgramLog(program))
     finally:
         nvrtc.destroyProgram(program)
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What a thread of a kernel takes: registers, bytes of local memory, and bytes that registers spill to it."""
-
-    registers: int
-    stack_bytes: int
-    spilled_bytes: int
-
-
-def resources(module: Module, arch: str) -> Mapping[str, Resources]:
-    """Every kernel's resources by its name, as the assembler reports them; compiles the module."""
-    _, log = compile_module(module.name, (*options(module, arch), "-Xptxas=-v"))
-    found: dict[str, Resources] = {}
-    for part in log.split("Compiling entry function '")[1:]:
-        name = part[: part.index("'")]
-        registers = re.search(r"Used (\d+) registers", part)
-        spilled = re.search(
-            r"Function properties for " + name + r"\n.*?(\d+) bytes stack frame, (\d+) bytes spill", part
-        )
-        if registers is None or spilled is None:
-            raise InternalError(f"the assembler's report on {name} is not as expected:\n{part}")
-        total = re.search(r"(\d+) bytes cumulative stack", part)
-        stack = int(total.group(1)) if total else int(spilled.group(1))
-        found[name] = Resources(int(registers.group(1)), stack, int(spilled.group(2)))
-    return found
-
-
-def digest(name: str, flags: tuple[str, ...], compiler: tuple[int, int]) -> str:
+def digest(name: str, flags: tuple[str, ...], compiler: object) -> str:
     """What a compiled module is kept under: SHA-256 over all sources, the options and the compiler's version."""
     state = hashlib.sha256(repr((name, flags, compiler)).encode())
     for file, text in sources().items():
@@ -222,7 +199,10 @@ def _keep(path: Path, code: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(hashlib.sha256(code).digest() + code)
-        os.replace(file.name, path)
+        try:
+            os.replace(file.name, path)
+        except OSError:
+            os.unlink(file.name)
     except OSError:
         return
 
