@@ -2,13 +2,12 @@
 
     .venv/bin/python tests/kernel_resources.py
 
-records the table anew (tests/kernels/resources.json): look at the difference before it is committed, because a kernel that
-spills, or takes more registers than its launch bounds meant it to, is slow. No device is needed.
+records the table anew (tests/kernels/resources.json): look at the difference before it is committed, because a kernel
+that spills, or takes more registers than its launch bounds meant it to, is slow. No device is needed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from cuzkd.kernels.loader import Module
 from cuzkd.model import Curve
 
 TABLE = Path(__file__).resolve().parent / "kernels" / "resources.json"
+_FORMAT = 1  # of what `parsed` gives
 _CACHE = Path(__file__).resolve().parents[1] / "build" / "resources"
 
 # Machine code for every module on the architecture of record. On the others the assembler (nearly all of the time) sees
