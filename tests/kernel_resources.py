@@ -54,11 +54,7 @@ def usage(arch: str, module: Module) -> Usage:
     flags = loader.options(module, arch)
     if not arch.startswith("compute_"):
         flags = (*flags, "-Xptxas=-v")
-    state = (
-        loader.digest(module.name, flags, compiler())
-        + hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    )
-    kept = _CACHE / f"{hashlib.sha256(state.encode()).hexdigest()}.json"
+    kept = _CACHE / f"{loader.digest(module.name, flags, (_FORMAT, compiler()))}.json"
     if kept.exists():
         found: Usage = json.loads(kept.read_text())
         return found
