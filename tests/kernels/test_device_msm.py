@@ -9,17 +9,24 @@ import functools
 import numpy as np
 import pytest
 from device_cases import SCALARS, awkward_bases, check_sum, uniform
+from oracle import group_of
 from shim_device import ShimDevice, kernel_names
 
-from cuzkd.kernels.curve import Group
+from cuzkd.kernels.curve import Group, decode
 from cuzkd.kernels.device_msm import DeviceMsm, joined
 from cuzkd.kernels.device_points import PointTables
+from cuzkd.kernels.field import scalars_from_ints
 from cuzkd.kernels.loader import POINT_MODULES
 from cuzkd.kernels.msm import msm
 from cuzkd.kernels.msm_plan import MsmPlan
+from cuzkd.kernels.params import PARAMS
 from cuzkd.model import Curve
 
-pytestmark = [pytest.mark.parametrize("group", Group), pytest.mark.parametrize("curve", Curve)]
+pytestmark = [
+    pytest.mark.parametrize("group", Group),
+    pytest.mark.parametrize("curve", Curve),
+    pytest.mark.timeout(600),  # the first test waits for the kernels to be compiled
+]
 COUNT = 140
 
 
@@ -47,6 +54,17 @@ def test_it_is_the_hosts_sum_for_scalars_of_every_kind(
     given, scalars = prepared(curve, group, stored), SCALARS[kind](curve, COUNT)
     total = given.msm.sum(given.table, given.device.upload(scalars))
     assert np.array_equal(total, msm(curve, group, given.bases, scalars, threads=1))
+
+
+def test_it_is_the_oracles_sum(curve: Curve, group: Group) -> None:
+    device, r = ShimDevice(order=1), PARAMS[curve].r
+    bases = awkward_bases(curve, group, 5, threads=1)
+    scalars = [1, r - 1, 12345, pow(3, 150, r), 0]
+    plan = MsmPlan(curve, group, 5, 4, stored=False, processors=3)
+    total = DeviceMsm(device, plan).sum(device.upload(bases), device.upload(scalars_from_ints(scalars)))
+    oracle = group_of(curve, 1 if group is Group.G1 else 2)
+    pairs = list(zip(decode(curve, group, bases), scalars, strict=True))
+    assert decode(curve, group, total) == [oracle.sum(pairs)]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 33])

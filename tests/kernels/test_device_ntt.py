@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from device_cases import check_quotient, check_transforms
+from device_cases import check_quotient, check_transforms, reversed_places
 from shim_device import ShimDevice
 
 from cuzkd.kernels.device_ntt import DeviceNtt, passes
+from cuzkd.kernels.field import from_montgomery, ints_from_scalars, scalars_from_ints, to_montgomery
+from cuzkd.kernels.params import PARAMS
+from cuzkd.kernels.reference import root_of_unity
 from cuzkd.model import Curve
 
+pytestmark = pytest.mark.timeout(600)  # the first test waits for the kernels to be compiled
 both = pytest.mark.parametrize("curve", Curve)
 LOGS = range(1, 10)
 ORDERS = (0, 1, 7)
@@ -24,6 +28,21 @@ def test_transforms_of_both_orders_are_the_hosts(curve: Curve, log_size: int) ->
 @pytest.mark.parametrize("log_domain", LOGS)
 def test_the_quotient_is_the_hosts(curve: Curve, log_domain: int) -> None:
     check_quotient(ShimDevice(ORDERS[log_domain % 3]), curve, log_domain, threads=1)
+
+
+@both
+@pytest.mark.parametrize("log_size", [1, 3, 6])
+def test_transforms_are_the_definition(curve: Curve, log_size: int) -> None:
+    device, r, size = ShimDevice(order=1), PARAMS[curve].r, 1 << log_size
+    values = [pow(7, i * i + 1, r) for i in range(size)]
+    given = device.upload(to_montgomery(curve, scalars_from_ints(values), threads=1).reshape(1, size, 4))
+    DeviceNtt(device, curve, log_size).down(given)
+    found = ints_from_scalars(from_montgomery(curve, device.download(given)[0], threads=1))
+    w = root_of_unity(curve, log_size)
+    places = reversed_places(log_size)
+    assert [found[places[j]] for j in range(size)] == [
+        sum(x * pow(w, i * j, r) for i, x in enumerate(values)) % r for j in range(size)
+    ]
 
 
 @both
