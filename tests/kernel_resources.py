@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from cuzkd.kernels import loader
+from cuzkd.kernels.curve import Group
 from cuzkd.kernels.loader import Module
 from cuzkd.model import Curve
 
@@ -24,16 +25,21 @@ TABLE = Path(__file__).resolve().parent / "kernels" / "resources.json"
 _FORMAT = 1  # of what `parsed` gives
 _CACHE = Path(__file__).resolve().parents[1] / "build" / "resources"
 
-# Machine code for every module on the architecture of record. On the others the assembler (nearly all of the time) sees
-# one curve: it is the same code over fewer limbs, and what it must find there are the same instructions. Every module
-# is still compiled for their instruction sets, to PTX.
+# Machine code for every module on the architecture of record. On the others the assembler, which takes most of the
+# time, sees one curve and group without the transforms: the rest is the same operations over more limbs. The other modules
+# are compiled for their instruction sets, to PTX.
 ASSEMBLED = [("sm_90", module) for module in loader.modules()] + [
     (arch, module)
     for arch in ("sm_80", "sm_120")
     for module in loader.modules()
-    if module.curve is Curve.BN254
+    if module.curve is Curve.BN254 and module.group is not Group.G2 and module.name != "ntt"
 ]
-VIRTUAL = [(arch, module) for arch in ("compute_80", "compute_120") for module in loader.modules()]
+VIRTUAL = [
+    (f"compute_{number}", module)
+    for number in ("80", "120")
+    for module in loader.modules()
+    if (f"sm_{number}", module) not in ASSEMBLED
+]
 
 Usage = Mapping[str, str]
 """By kernel: "registers / bytes of local memory / bytes spilled to it"."""
