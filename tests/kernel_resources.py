@@ -26,7 +26,7 @@ _FORMAT = 1  # of what `parsed` gives
 _CACHE = Path(__file__).resolve().parents[1] / "build" / "resources"
 
 # Machine code for every module on the architecture of record. On the others the assembler, which takes most of the
-# time, sees one curve and group without the transforms: the rest is the same operations over more limbs. The other modules
+# time, sees one curve and group without the transforms: the rest is the same operations over more limbs. The others
 # are compiled for their instruction sets, to PTX.
 ASSEMBLED = [("sm_90", module) for module in loader.modules()] + [
     (arch, module)
