@@ -48,8 +48,9 @@ struct Xyzz {
     HD CUZKD_INLINE bool is_infinity() const { return ZZ.is_zero(); }
     HD CUZKD_INLINE Xyzz neg() const { return Xyzz{X, -Y, ZZ, ZZZ}; }
 
-    // this += p, for every p: 8 products and 2 squarings in the common case.
-    HD CUZKD_NOINLINE void add(const Point& p) {
+    // this += p, for every p: 8 products and 2 squarings in the common case. `add_inline` is for one hot loop.
+    HD CUZKD_NOINLINE void add(const Point& p) { add_inline(p); }
+    HD CUZKD_INLINE void add_inline(const Point& p) {
         if (p.is_infinity()) return;
         if (is_infinity()) {
             *this = from_affine(p);

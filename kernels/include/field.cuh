@@ -16,7 +16,7 @@ struct Field {
     static constexpr unsigned LIMBS64 = P::LIMBS32 / 2;
     // Inlining a product of six limbs, or anything in plain C++, gains little and costs compile time and cache.
     static constexpr bool INLINE_SUM = CUZKD_FAST_LIMBS;
-    static constexpr bool INLINE_PRODUCT = CUZKD_FAST_LIMBS && LIMBS64 <= 4;
+    static constexpr bool INLINE_PRODUCT = CUZKD_FAST_LIMBS && LIMBS64 <= CUZKD_INLINED_LIMBS64;
 
     word v[N];
 
@@ -73,20 +73,16 @@ struct Field {
         return r;
     }
     friend HD CUZKD_INLINE Field operator*(const Field& a, const Field& b) {
+        if constexpr (!INLINE_PRODUCT) return mul_call(a, b);
         Field r;
-        if constexpr (INLINE_PRODUCT)
-            cuzkd::limbs::mul<P>(r.v, a.v, b.v);
-        else
-            mul_call(r.v, a.v, b.v);
+        cuzkd::limbs::mul<P>(r.v, a.v, b.v);
         return r;
     }
     // a·b + c·d and a·b - c·d, each with one reduction.
     static HD CUZKD_INLINE Field mul_add(const Field& a, const Field& b, const Field& c, const Field& d) {
+        if constexpr (!INLINE_PRODUCT) return mul_add_call(a, b, c, d);
         Field r;
-        if constexpr (INLINE_PRODUCT)
-            cuzkd::limbs::mul_add<P>(r.v, a.v, b.v, c.v, d.v);
-        else
-            mul_add_call(r.v, a.v, b.v, c.v, d.v);
+        cuzkd::limbs::mul_add<P>(r.v, a.v, b.v, c.v, d.v);
         return r;
     }
     static HD CUZKD_INLINE Field mul_sub(const Field& a, const Field& b, const Field& c, const Field& d) {
@@ -95,11 +91,9 @@ struct Field {
     HD CUZKD_INLINE Field operator-() const { return zero() - *this; }
     HD CUZKD_INLINE Field dbl() const { return *this + *this; }
     HD CUZKD_INLINE Field sqr() const {
+        if constexpr (!INLINE_PRODUCT) return sqr_call(*this);
         Field r;
-        if constexpr (INLINE_PRODUCT)
-            cuzkd::limbs::sqr<P>(r.v, v);
-        else
-            sqr_call(r.v, v);
+        cuzkd::limbs::sqr<P>(r.v, v);
         return r;
     }
     HD CUZKD_INLINE Field& operator+=(const Field& b) { return *this = *this + b; }
@@ -171,13 +165,22 @@ struct Field {
     static HD CUZKD_NOINLINE void sub_call(word* r, const word* a, const word* b) {
         cuzkd::limbs::sub<P>(r, a, b);
     }
-    static HD CUZKD_NOINLINE void mul_call(word* r, const word* a, const word* b) {
-        cuzkd::limbs::mul<P>(r, a, b);
+    static HD CUZKD_NOINLINE Field mul_call(CUZKD_ARGUMENT(Field) a, CUZKD_ARGUMENT(Field) b) {
+        Field r;
+        cuzkd::limbs::mul<P>(r.v, a.v, b.v);
+        return r;
     }
-    static HD CUZKD_NOINLINE void mul_add_call(word* r, const word* a, const word* b, const word* c, const word* d) {
-        cuzkd::limbs::mul_add<P>(r, a, b, c, d);
+    static HD CUZKD_NOINLINE Field mul_add_call(CUZKD_ARGUMENT(Field) a, CUZKD_ARGUMENT(Field) b, CUZKD_ARGUMENT(Field) c,
+                                                CUZKD_ARGUMENT(Field) d) {
+        Field r;
+        cuzkd::limbs::mul_add<P>(r.v, a.v, b.v, c.v, d.v);
+        return r;
     }
-    static HD CUZKD_NOINLINE void sqr_call(word* r, const word* a) { cuzkd::limbs::sqr<P>(r, a); }
+    static HD CUZKD_NOINLINE Field sqr_call(CUZKD_ARGUMENT(Field) a) {
+        Field r;
+        cuzkd::limbs::sqr<P>(r.v, a.v);
+        return r;
+    }
 };
 
 template <class F>
@@ -204,7 +207,7 @@ struct Fq2 {
     friend HD CUZKD_INLINE Fq2 operator-(const Fq2& a, const Fq2& b) { return Fq2{a.c0 - b.c0, a.c1 - b.c1}; }
 
     // Four products and two reductions, all in registers: faster than Karatsuba's three of each.
-    friend HD CUZKD_NOINLINE Fq2 operator*(const Fq2& a, const Fq2& b) {
+    friend HD CUZKD_NOINLINE Fq2 operator*(CUZKD_ARGUMENT(Fq2) a, CUZKD_ARGUMENT(Fq2) b) {
         return Fq2{F::mul_sub(a.c0, b.c0, a.c1, b.c1), F::mul_add(a.c0, b.c1, a.c1, b.c0)};
     }
     static HD CUZKD_INLINE Fq2 mul_sub(const Fq2& a, const Fq2& b, const Fq2& c, const Fq2& d) {
@@ -213,10 +216,7 @@ struct Fq2 {
     friend HD CUZKD_INLINE Fq2 operator*(const Fq2& a, const F& k) { return Fq2{a.c0 * k, a.c1 * k}; }
     HD CUZKD_INLINE Fq2 operator-() const { return Fq2{-c0, -c1}; }
     HD CUZKD_INLINE Fq2 dbl() const { return *this + *this; }
-    HD CUZKD_NOINLINE Fq2 sqr() const {
-        F product = c0 * c1;
-        return Fq2{(c0 + c1) * (c0 - c1), product.dbl()};
-    }
+    HD CUZKD_INLINE Fq2 sqr() const { return sqr_call(*this); }
     HD CUZKD_INLINE Fq2& operator+=(const Fq2& b) { return *this = *this + b; }
     HD CUZKD_INLINE Fq2& operator-=(const Fq2& b) { return *this = *this - b; }
     HD CUZKD_INLINE Fq2& operator*=(const Fq2& b) { return *this = *this * b; }
@@ -232,6 +232,12 @@ struct Fq2 {
 
     HD Fq2 inverse() const { return conjugate() * (c0.sqr() + c1.sqr()).inverse(); }
     HD Fq2 inverse_fermat() const { return conjugate() * (c0.sqr() + c1.sqr()).inverse_fermat(); }
+
+  private:
+    static HD CUZKD_NOINLINE Fq2 sqr_call(CUZKD_ARGUMENT(Fq2) a) {
+        F product = a.c0 * a.c1;
+        return Fq2{(a.c0 + a.c1) * (a.c0 - a.c1), product.dbl()};
+    }
 };
 
 using Bn254Fq = Field<Bn254FqParams>;

@@ -1,4 +1,4 @@
-// Modular inversion by the binary Euclidean algorithm, 31 steps at a time on 64-bit approximations.
+// Modular inversion by the binary Euclidean algorithm, some thirty steps at a time on 64-bit approximations.
 //
 // Source: Pornin, "Optimized binary GCD for modular inversion" (eprint 2020/972), algorithm 2 with k = 32. Big numbers
 // are digits of 32 bits, so that no product needs more than 64 bits on any machine. The course depends on the value:
@@ -10,14 +10,41 @@ namespace cuzkd::detail {
 
 using i64 = long;
 
-// What 31 steps do: (a, b) becomes (f0·a + g0·b, f1·a + g1·b) / 2^31. |f| + |g| ≤ 2^31.
+// Steps at a time. Thirty keep their factors within 32 bits, which a device's registers have.
+#if defined(__CUDA_ARCH__)
+constexpr unsigned STEPS = 30;
+#else
+constexpr unsigned STEPS = 31;
+#endif
+
+// What the steps do: (a, b) becomes (f0·a + g0·b, f1·a + g1·b) / 2^STEPS. |f| + |g| ≤ 2^STEPS.
 struct Steps {
     i64 f0 = 1, g0 = 0, f1 = 0, g1 = 1;
 };
 
-HD inline Steps thirty_one_steps(u64 a, u64 b) {
+#if defined(__CUDA_ARCH__)
+
+HD inline Steps some_steps(u64 a, u64 b) {
+    int f0 = 1, g0 = 0, f1 = 0, g1 = 1;
+#pragma unroll 6
+    for (unsigned i = 0; i < STEPS; i++) {
+        const bool odd = a & 1, swap = odd && a < b;
+        const u64 larger = swap ? b : a, smaller = swap ? a : b;
+        const int f = swap ? f1 : f0, g = swap ? g1 : g0;
+        f1 = swap ? f0 : f1, g1 = swap ? g0 : g1;
+        b = smaller;
+        a = (larger - (odd ? smaller : 0)) >> 1;
+        f0 = odd ? f - f1 : f, g0 = odd ? g - g1 : g;
+        f1 *= 2, g1 *= 2;
+    }
+    return Steps{f0, g0, f1, g1};
+}
+
+#else
+
+HD inline Steps some_steps(u64 a, u64 b) {
     Steps s;
-    for (unsigned i = 0; i < 31; i++) {
+    for (unsigned i = 0; i < STEPS; i++) {
         const u64 odd = static_cast<u64>(0) - (a & 1);
         const u64 swap = a < b ? odd : 0;
         const u64 ab = (a ^ b) & swap;
@@ -31,6 +58,32 @@ HD inline Steps thirty_one_steps(u64 a, u64 b) {
     }
     return s;
 }
+
+#endif
+
+#if defined(__CUDA_ARCH__)
+
+// Approximations of a and b at the length of the longer one, as below, without an index that registers don't have.
+template <unsigned D>
+HD inline void approximate(u64& a64, u64& b64, const u32* a, const u32* b) {
+    u32 a2 = 0, a1 = 0, a0 = 0, b2 = 0, b1 = 0, b0 = 0;
+    bool is_long = false;
+#pragma unroll
+    for (unsigned i = 2; i < D; i++) {
+        if ((a[i] | b[i]) == 0) continue;
+        is_long = true;
+        a2 = a[i], a1 = a[i - 1], a0 = a[i - 2];
+        b2 = b[i], b1 = b[i - 1], b0 = b[i - 2];
+    }
+    const unsigned shift = __clz(a2 | b2);
+    const u64 low = 0x7fffffff;
+    const u64 top_a = static_cast<u64>(__funnelshift_l(a1, a2, shift)) << 32 | __funnelshift_l(a0, a1, shift);
+    const u64 top_b = static_cast<u64>(__funnelshift_l(b1, b2, shift)) << 32 | __funnelshift_l(b0, b1, shift);
+    a64 = is_long ? (a[0] & low) | (top_a & ~low) : a[0] | static_cast<u64>(a[1]) << 32;
+    b64 = is_long ? (b[0] & low) | (top_b & ~low) : b[0] | static_cast<u64>(b[1]) << 32;
+}
+
+#else
 
 template <unsigned D>
 HD unsigned bit_length(const u32* a) {
@@ -50,12 +103,24 @@ HD u64 approximation(const u32* a, unsigned n) {
     return (a[0] & 0x7fffffff) | top << 31;
 }
 
+// The approximations of a and b at the length of the longer one.
+template <unsigned D>
+HD void approximate(u64& a64, u64& b64, const u32* a, const u32* b) {
+    const unsigned bits_a = bit_length<D>(a), bits_b = bit_length<D>(b);
+    const unsigned longest = bits_a > bits_b ? bits_a : bits_b;
+    const unsigned n = longest > 64 ? longest : 64;
+    a64 = approximation<D>(a, n);
+    b64 = approximation<D>(b, n);
+}
+
+#endif
+
 // d = f·a + g·b, without its last carry, which is returned and has the sum's sign.
 template <unsigned D>
 HD i64 combine(u32* d, const u32* a, i64 f, const u32* b, i64 g) {
     i64 carry = 0;
     for (unsigned i = 0; i < D; i++) {
-        // At most 2^63 - 1 in size, because |f| + |g| ≤ 2^31 and |carry| ≤ 2^31.
+        // At most 2^63 - 1 in size, because |f| + |g| ≤ 2^STEPS and |carry| ≤ 2^31.
         const i64 t = f * static_cast<i64>(a[i]) + g * static_cast<i64>(b[i]) + carry;
         d[i] = static_cast<u32>(t);
         carry = t >> 32;
@@ -63,18 +128,18 @@ HD i64 combine(u32* d, const u32* a, i64 f, const u32* b, i64 g) {
     return carry;
 }
 
-// (top:d) / 2^31, modulo 2^(32·D)
+// (top:d) / 2^STEPS, modulo 2^(32·D)
 template <unsigned D>
-HD void shift_31(u32* d, i64 top) {
-    for (unsigned i = 0; i + 1 < D; i++) d[i] = d[i] >> 31 | d[i + 1] << 1;
-    d[D - 1] = d[D - 1] >> 31 | static_cast<u32>(top) << 1;
+HD void shift_steps(u32* d, i64 top) {
+    for (unsigned i = 0; i + 1 < D; i++) d[i] = d[i] >> STEPS | d[i + 1] << (32 - STEPS);
+    d[D - 1] = d[D - 1] >> STEPS | static_cast<u32>(top) << (32 - STEPS);
 }
 
-// a = |(f·a + g·b) / 2^31|, an exact division; whether it was negative.
+// a = |(f·a + g·b) / 2^STEPS|, an exact division; whether it was negative.
 template <unsigned D>
 HD bool step_value(u32* r, const u32* a, i64 f, const u32* b, i64 g) {
     const i64 top = combine<D>(r, a, f, b, g);
-    shift_31<D>(r, top);
+    shift_steps<D>(r, top);
     if (top >= 0) return false;
     u64 carry = 1;
     for (unsigned i = 0; i < D; i++) {
@@ -102,12 +167,12 @@ HD i64 add_modulus(u32* d, i64 sign) {
     return carry;
 }
 
-// r = (f·u + g·v) / 2^31 mod p, for u, v < p: a multiple of p makes the division exact.
+// r = (f·u + g·v) / 2^STEPS mod p, for u, v < p: a multiple of p makes the division exact.
 template <class P>
 HD void step_cofactor(u32* r, const u32* u, i64 f, const u32* v, i64 g) {
     constexpr unsigned D = P::LIMBS32;
     i64 top = combine<D>(r, u, f, v, g);
-    const u64 q = (r[0] * static_cast<u32>(P::INV)) & 0x7fffffff;
+    const u64 q = (r[0] * static_cast<u32>(P::INV)) & ((1u << STEPS) - 1);
     u64 carry = 0;
     for (unsigned i = 0; i < D; i++) {
         carry += q * digit<P>(i) + r[i];
@@ -115,7 +180,7 @@ HD void step_cofactor(u32* r, const u32* u, i64 f, const u32* v, i64 g) {
         carry >>= 32;
     }
     top += static_cast<i64>(carry);
-    shift_31<D>(r, top);
+    shift_steps<D>(r, top);
     // Now in -p < r < 2p.
     if (top < 0 || add_modulus<P>(r, -1) < 0) add_modulus<P>(r, 1);
 }
@@ -132,11 +197,12 @@ HD void invert(u32* r, const u32* value) {
         v[i] = 0;
     }
     for (;;) {
-        const unsigned bits_a = bit_length<D>(a), bits_b = bit_length<D>(b);
-        if (bits_a == 0) break;
-        const unsigned longest = bits_a > bits_b ? bits_a : bits_b;
-        const unsigned n = longest > 64 ? longest : 64;
-        Steps s = thirty_one_steps(approximation<D>(a, n), approximation<D>(b, n));
+        u32 any = 0;
+        for (unsigned i = 0; i < D; i++) any |= a[i];
+        if (any == 0) break;
+        u64 a64, b64;
+        approximate<D>(a64, b64, a, b);
+        Steps s = some_steps(a64, b64);
         u32 next_a[D], next_b[D], next_u[D];
         if (step_value<D>(next_a, a, s.f0, b, s.g0)) s.f0 = -s.f0, s.g0 = -s.g0;
         if (step_value<D>(next_b, a, s.f1, b, s.g1)) s.f1 = -s.f1, s.g1 = -s.g1;

@@ -9,16 +9,32 @@
 //   mul<P>(r, a, b)        a·b/R mod p, R = 2^(32·P::LIMBS32)
 //   sqr<P>(r, a)           a²/R mod p
 //   mul_add<P>(r, a, b, c, d)   (a·b + c·d)/R mod p, where P::SPARE_BITS ≥ 2; operands may be p itself
+// Those for kernels also have what lazy.cuh is made of: mul_lazy, sub_lazy and subtract_once.
 // r may be an operand. Bodies:
 //   limbs_words.cuh        plain C++: 64-bit words over unsigned __int128, or 32-bit words over u64 (any compiler)
 //   limbs_x86.cuh          x86-64 with BMI2 and ADX: two carry chains at once
-//   a device body with PTX carry chains belongs here as limbs_ptx.cuh, chosen under __CUDA_ARCH__ below
+//   limbs_ptx.cuh          NVIDIA devices: 32-bit words and PTX carry chains
 #pragma once
 
 #if defined(__CUDACC__)
 #define HD __host__ __device__
 #else
 #define HD
+#endif
+
+// The largest number of 64-bit limbs whose product is inlined, and how functions that are not inlined take elements: a
+// device keeps them in registers. A module of cold kernels defines CUZKD_COLD: ten inlined products of six limbs are
+// more than an instruction cache holds, and take long to compile.
+#if defined(__CUDA_ARCH__)
+#if defined(CUZKD_COLD)
+#define CUZKD_INLINED_LIMBS64 0
+#else
+#define CUZKD_INLINED_LIMBS64 6
+#endif
+#define CUZKD_ARGUMENT(T) T
+#else
+#define CUZKD_INLINED_LIMBS64 4
+#define CUZKD_ARGUMENT(T) const T&
 #endif
 
 #define CUZKD_INLINE inline __attribute__((always_inline))
@@ -50,7 +66,10 @@ constexpr unsigned WORDS = P::LIMBS32 * 32 / WORD_BITS;
 
 }  // namespace cuzkd
 
-#if !defined(__CUDACC__) && !defined(CUZKD_WORD32) && defined(__x86_64__) && defined(__BMI2__) && defined(__ADX__)
+#if defined(__CUDA_ARCH__)
+#include "limbs_ptx.cuh"
+#define CUZKD_FAST_LIMBS 1
+#elif !defined(__CUDACC__) && !defined(CUZKD_WORD32) && defined(__x86_64__) && defined(__BMI2__) && defined(__ADX__)
 #include "limbs_x86.cuh"
 #define CUZKD_FAST_LIMBS 1
 #else

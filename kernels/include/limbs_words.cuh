@@ -12,6 +12,14 @@ HD constexpr word modulus(unsigned i) {
     return word_of(P::modulus, i);
 }
 
+// Word i of p or 2p.
+template <class P, unsigned TIMES>
+HD constexpr word multiple(unsigned i) {
+    static_assert(TIMES == 1 || TIMES == 2);
+    if (TIMES == 1) return modulus<P>(i);
+    return modulus<P>(i) << 1 | (i > 0 ? modulus<P>(i - 1) >> (WORD_BITS - 1) : 0);
+}
+
 // r = a + b; the carry out.
 template <unsigned N>
 HD CUZKD_INLINE word add_words(word* r, const word* a, const word* b) {
@@ -44,13 +52,13 @@ HD CUZKD_INLINE void add_modulus(word* r, word mask) {
     add_words<WORDS<P>>(r, r, addend);
 }
 
-// r = t mod p for t < 2p.
-template <class P>
+// r = t - m for m = p or 2p if that is not negative, else t: t mod p for t < 2p and m = p.
+template <class P, unsigned TIMES = 1>
 HD CUZKD_INLINE void subtract_once(word* r, const word* t) {
-    word p[WORDS<P>];
-    for (unsigned i = 0; i < WORDS<P>; i++) p[i] = modulus<P>(i);
-    word borrow = sub_words<WORDS<P>>(r, t, p);
-    add_modulus<P>(r, static_cast<word>(0) - borrow);
+    word m[WORDS<P>], difference[WORDS<P>];
+    for (unsigned i = 0; i < WORDS<P>; i++) m[i] = multiple<P, TIMES>(i);
+    const word borrow = sub_words<WORDS<P>>(difference, t, m);
+    for (unsigned i = 0; i < WORDS<P>; i++) r[i] = borrow ? t[i] : difference[i];
 }
 
 template <class P>
@@ -93,14 +101,34 @@ HD CUZKD_INLINE void clear_row(word* t) {
 }
 
 template <class P>
-HD CUZKD_INLINE void mul(word* r, const word* a, const word* b) {
+HD CUZKD_INLINE void mul_lazy(word* r, const word* a, const word* b) {
     constexpr unsigned N = WORDS<P>;
     word t[2 * N] = {};
     for (unsigned i = 0; i < N; i++) {
         mad_row<N>(t + i, a, b[i]);
         clear_row<P>(t + i);
     }
-    subtract_once<P>(r, t + N);
+    for (unsigned i = 0; i < N; i++) r[i] = t[N + i];
+}
+
+template <class P>
+HD CUZKD_INLINE void mul(word* r, const word* a, const word* b) {
+    word t[WORDS<P>];
+    mul_lazy<P>(t, a, b);
+    subtract_once<P>(r, t);
+}
+
+template <class P>
+HD CUZKD_INLINE void sub_lazy(word* r, const word* a, const word* b) {
+    word t[WORDS<P>];
+    sub_words<WORDS<P>>(t, a, b);
+    add_modulus<P>(t, ~static_cast<word>(0));
+    for (unsigned i = 0; i < WORDS<P>; i++) r[i] = t[i];
+}
+
+template <class P>
+HD CUZKD_INLINE void sqr_lazy(word* r, const word* a) {
+    mul_lazy<P>(r, a, a);
 }
 
 template <class P>
