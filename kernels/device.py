@@ -79,10 +79,9 @@ class CudaDevice:
 
         self._cupy = cupy
         self._defines = dict(defines or {})
-        attributes = cupy.cuda.Device().attributes
-        self.processors: int = attributes["MultiProcessorCount"]
-        major, minor = attributes["ComputeCapabilityMajor"], attributes["ComputeCapabilityMinor"]
-        self.arch = f"sm_{major}{minor}"
+        current = cupy.cuda.Device()
+        self.processors: int = current.attributes["MultiProcessorCount"]
+        self.arch = f"sm_{current.compute_capability}"
 
     def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """An array whose contents are not defined."""

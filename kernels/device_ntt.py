@@ -19,20 +19,21 @@ from cuzkd.model import Curve
 
 MAX_LOG_SIZE = 28
 _MAX_BITS = 8
-_TILE = 2048
+_TILE = 1024
 _FULL_TABLE_LOG = 24
-_THREADS = 256
+_THREADS = 128
 _EACH = 8
 _INNER = 1 << (_MAX_BITS - 1)
 _SHARED_BYTES = 32 * (_TILE + _INNER)
 
 
 def passes(log_size: int) -> list[tuple[int, int]]:
-    """(bits, low) of every pass of a transform from natural order: as few as can be, and nearly equal."""
+    """(bits, low) of every pass of a transform from natural order: as few as can be, nearly equal, and even."""
     count = -(-log_size // _MAX_BITS)
     low, result = log_size, []
     for i in range(count):
         bits = -(-low // (count - i))
+        bits += bits % 2 if bits < low else 0  # rounds of butterflies take two bits each
         low -= bits
         result.append((bits, low))
     return result

@@ -16,7 +16,8 @@ from cuzkd.kernels.device import Array, Device
 from cuzkd.kernels.msm_plan import SUM_THREADS, MsmPlan
 from cuzkd.kernels.msm_sort import PairLister
 
-_TOTALS_A_THREAD = 4
+_LEAST_TOTALS = 4
+_MANY_TOTALS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,15 @@ class Adder:
         count = blocks * SUM_THREADS
         middle = (*given, buffers["before"], np.uint64(pairs), buffers["totals"])
         self._kernels[f"forward_{kind}"]((blocks,), (SUM_THREADS,), middle)
-        inverters = max(1, min(-(-count // (SUM_THREADS * _TOTALS_A_THREAD)), 4 * self._plan.processors))
+        inverters = self._inverters(count)
         self._kernels["invert"](
             (inverters,), (SUM_THREADS,), (buffers["totals"], np.uint64(count), buffers["scratch"])
         )
         shared = self._plan.staging_bytes if kind == "table" else 0
         self._kernels[f"backward_{kind}"]((blocks,), (SUM_THREADS,), (*middle, to, np.uint64(pairs)), shared)
+
+    def _inverters(self, count: int) -> int:
+        """Blocks that invert `count` totals: one for each processor soon, more when each thread has many."""
+        processors = self._plan.processors
+        few = min(-(-count // (SUM_THREADS * _LEAST_TOTALS)), processors)
+        return max(few, min(-(-count // (SUM_THREADS * _MANY_TOTALS)), 4 * processors))

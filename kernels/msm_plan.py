@@ -28,6 +28,7 @@ SCATTER_THREADS = 1024
 _MAX_ENTRIES = 1 << 30
 _ALIGNED_BYTES = 256
 _H200_PROCESSORS = 132
+_LOG_RUNS = 15  # of a set of buckets: threads enough for the reduction, few sums to join
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class MsmPlan:
     @functools.cached_property
     def log_run(self) -> int:
         """log2 of the buckets that one thread of the reduction takes."""
-        return 4 if self.buckets >= 1 << 20 else 2
+        return min(max(2, self.bits - 1 - _LOG_RUNS), self.bits - 1)
 
     @functools.cached_property
     def runs(self) -> int:

@@ -2,7 +2,7 @@
 //
 // A transform from natural to reversed order decimates in frequency, its passes taking the index's bits from the top;
 // one from reversed to natural order decimates in time, from the bottom. A pass takes a tile of 2^bits rows and
-// 2048 / 2^bits columns; a thread holds eight elements and does three bits of butterflies in registers, then they are
+// 1024 / 2^bits columns; a thread holds eight elements and does three bits of butterflies in registers, then they are
 // exchanged through shared memory. Between passes an element is multiplied by w^(row · column), from two tables
 // of the square root of the size. Transforms of a batch lie one after the other: they are more columns.
 #include "device.cuh"
@@ -13,9 +13,9 @@ namespace cuzkd::device {
 #define CUZKD_ROUND 2
 #endif
 #ifndef CUZKD_BLOCKS
-#define CUZKD_BLOCKS 3
+#define CUZKD_BLOCKS 6
 #endif
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = 128;
 constexpr unsigned kEach = 8;
 constexpr unsigned kRound = CUZKD_ROUND;
 constexpr unsigned kTile = kThreads * kEach;
@@ -56,7 +56,10 @@ struct Tile {
     Quad inner[2][kInner];
 
     // Rows are rotated against each other, so that neighbours in a row and in a column lie in different banks.
-    static CUZKD_DEVICE u32 place(u32 row, u32 column, u32 columns) { return row * columns + (column ^ (row & 7)); }
+    static CUZKD_DEVICE u32 place(u32 row, u32 column, u32 columns) {
+        const u32 turn = columns < 8 ? (row >> 1) & 3 : row & 7;
+        return row * columns + (column ^ turn);
+    }
 
     CUZKD_DEVICE Fr get(u32 i) const { return join(half[0][i], half[1][i]); }
     CUZKD_DEVICE void put(u32 i, const Fr& value) {
@@ -182,7 +185,7 @@ using namespace cuzkd;
 using namespace cuzkd::device;
 
 // Natural to reversed order. `inner` is w_256^i, i < 128; with `low` > 0 elements leave with the factors between passes.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
+CUZKD_KERNEL void CUZKD_BOUNDS(128, CUZKD_BLOCKS)
 ntt_down(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, const Fr* inner, const Fr* between_low,
          const Fr* between_high, u32 between_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
@@ -199,7 +202,7 @@ ntt_down(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, c
 }
 
 // Reversed to natural order; the factors between passes are taken on entry.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
+CUZKD_KERNEL void CUZKD_BOUNDS(128, CUZKD_BLOCKS)
 ntt_up(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, const Fr* inner, const Fr* between_low,
        const Fr* between_high, u32 between_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
@@ -216,7 +219,7 @@ ntt_up(const Fr* from, Fr* to, u32 bits, u32 low, u32 log_size, u64 columns, con
 }
 
 // The last pass downwards and the first one upwards in one, element j of the middle times shift^j.
-CUZKD_KERNEL void CUZKD_BOUNDS(256, CUZKD_BLOCKS)
+CUZKD_KERNEL void CUZKD_BOUNDS(128, CUZKD_BLOCKS)
 ntt_turn(const Fr* from, Fr* to, u32 bits, u32 log_size, u64 columns, const Fr* inner_down, const Fr* inner_up,
          const Fr* shift_low, const Fr* shift_high, u32 shift_split) {
     CUZKD_DYNAMIC_SHARED(Tile, tile);
