@@ -7,6 +7,7 @@ files closed one after the other on a thread of its own, and those of one that d
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -44,6 +45,7 @@ class Closing:
                 self._threads -= 1
 
     def _serve(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's
         while (mount := self._next_mount()) is not None:
             while (fd := self._next_of(mount)) is not None:
                 self._close(fd)

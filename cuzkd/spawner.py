@@ -11,6 +11,7 @@ import ctypes
 import logging
 import os
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -56,6 +57,8 @@ class Spawner:
         return started.result()
 
     def _run(self, sock: socket.socket, ready: Future[None]) -> None:
+        # signals are the main thread's, which blocks them when it must not end; programs unblock them for themselves
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         self.apart = _leave_all_but(sock.fileno())
         # both tables have it now: this thread's is used by number, for the other's is closed as an object
         own = os.dup(sock.fileno()) if self.apart else sock.fileno()

@@ -183,6 +183,7 @@ class Stopwatch:
 
 def serve(role: Role, make_handler: Callable[[Runtime], Handler]) -> int:
     """Run a child's whole life; the exit status. Called by each role's `__main__`."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whoever started this process takes no signals
     args = WorkerArgs.from_argv(sys.argv[1:])
     logs.setup(args.title, args.log_level)
     faulthandler.enable()

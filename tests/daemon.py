@@ -123,8 +123,10 @@ class Daemon:
 
     def children(self) -> list[int]:
         """The pids of the daemon's living children."""
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        threads = Path(f"/proc/{self.process.pid}/task").glob(
+            "*/children"
+        )  # any of them may have started one
+        return [int(child) for thread in threads for child in thread.read_text().split()]
 
     def segments(self) -> list[str]:
         """The shared-memory segments that this runtime directory's daemons have."""

@@ -155,7 +155,7 @@ scatter_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bit
     u32* const shifts = shared + bin_count;   // from a place within the block to the one in memory
     u32* const buckets = shifts + bin_count;  // entries by bin
     u32* const bases = buckets + tile * windows;
-    __shared__ u32 local_ones;
+    __shared__ u32 local_ones, ones_place;
     const Digits digits{bits, windows, sub_bits, limit, count, stored != 0};
     const u64 first = static_cast<u64>(blockIdx.x) * tile;
     const u64 end = first + tile < count ? first + tile : count;
@@ -174,7 +174,7 @@ scatter_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bit
     __syncthreads();
     for (u32 b = threadIdx.x; b < bin_count; b += blockDim.x)
         if (places[b] != 0) shifts[b] = atomicAdd(cursors + b, places[b]);
-    if (threadIdx.x == 0 && local_ones != 0) local_ones = atomicAdd(ones_count, local_ones);
+    if (threadIdx.x == 0) ones_place = atomicAdd(ones_count, local_ones);
     const u32 total = exclusive_scan(places, bin_count);
     for (u32 b = threadIdx.x; b < bin_count; b += blockDim.x) shifts[b] -= places[b];
     __syncthreads();
@@ -183,7 +183,7 @@ scatter_entries(const Fr* scalars, u64 count, u32 bits, u32 windows, u32 sub_bit
         const Fr s = load(scalars + i);
         const Kind kind = kind_of(s);
         if (kind == Kind::one || kind == Kind::minus_one)
-            ones[atomicAdd(&local_ones, 1u)] = static_cast<u32>(i) | (kind == Kind::one ? 0 : kSign);
+            ones[atomicAdd(&ones_place, 1u)] = static_cast<u32>(i) | (kind == Kind::one ? 0 : kSign);
         if (kind != Kind::small && kind != Kind::large) continue;
         entries(digits, spread(s, kind, static_cast<u32>(i), limit), static_cast<u32>(i), [&](u32 bucket, u32 base) {
             const u32 place = atomicAdd(places + (bucket >> sub_bits), 1u);
